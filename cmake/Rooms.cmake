@@ -1,0 +1,71 @@
+# tw_room(NAME DEPS room...): one static library per folder of tilewright/, with its unit tests.
+#
+# A room sees only its own headers and those of the rooms it names: each room's include path holds nothing but a
+# link to its folder, so an include the design does not allow fails to compile.
+
+option(TW_SANITIZE "Build with address and undefined-behaviour sanitizers" OFF)
+
+add_library(tw_flags INTERFACE)
+target_compile_options(tw_flags INTERFACE -Wall -Wextra -Wpedantic -Werror -Wshadow -Wnon-virtual-dtor -fno-math-errno
+                       -ffp-contract=off)
+if(TW_SANITIZE)
+  target_compile_options(tw_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined
+                         -fno-omit-frame-pointer -O1)
+  target_link_options(tw_flags INTERFACE -fsanitize=address,undefined)
+else()
+  target_link_options(tw_flags INTERFACE -static-libstdc++ -static-libgcc)
+endif()
+
+# Whole-program targets (tests, tools) that may use every room link this.
+add_library(tw_all INTERFACE)
+
+function(tw_tests name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_DEPS} tw_flags GTest::gtest GTest::gtest_main rapidcheck_static
+                        Threads::Threads)
+  target_compile_definitions(${name} PRIVATE TW_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  include(GoogleTest)
+  gtest_discover_tests(${name} PROPERTIES TIMEOUT 300 DISCOVERY_TIMEOUT 60)
+endfunction()
+
+function(tw_room name)
+  cmake_parse_arguments(arg "" "" "DEPS" ${ARGN})
+  set(folder ${CMAKE_CURRENT_SOURCE_DIR}/${name})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+  set(test_sources ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER test_sources INCLUDE REGEX "_test\\.cpp$")
+
+  set(view ${CMAKE_BINARY_DIR}/include/${name})
+  file(MAKE_DIRECTORY ${view}/tilewright)
+  file(CREATE_LINK ${folder} ${view}/tilewright/${name} SYMBOLIC)
+
+  add_library(tw_${name} STATIC ${sources})
+  target_include_directories(tw_${name} PUBLIC ${view})
+  list(TRANSFORM arg_DEPS PREPEND tw_ OUTPUT_VARIABLE deps)
+  target_link_libraries(tw_${name} PUBLIC ${deps} PRIVATE tw_flags)
+  set_target_properties(tw_${name} PROPERTIES LINKER_LANGUAGE CXX)
+  target_link_libraries(tw_all INTERFACE tw_${name})
+  if(test_sources)
+    tw_tests(${name}_test SOURCES ${test_sources} DEPS tw_${name})
+  endif()
+
+  # Public headers compile alone: one generated translation unit per header.
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${folder}/*.h)
+  set(units)
+  foreach(header ${headers})
+    string(MAKE_C_IDENTIFIER ${header} unit)
+    file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/headers/${unit}.cpp CONTENT "#include \"tilewright/${header}\"\n")
+    list(APPEND units ${CMAKE_BINARY_DIR}/headers/${unit}.cpp)
+  endforeach()
+  if(units)
+    add_library(tw_${name}_headers OBJECT EXCLUDE_FROM_ALL ${units})
+    target_link_libraries(tw_${name}_headers PRIVATE tw_${name} tw_flags)
+    target_compile_options(tw_${name}_headers PRIVATE -fsyntax-only)
+    if(NOT TARGET headers)
+      add_custom_target(headers)
+    endif()
+    add_dependencies(headers tw_${name}_headers)
+  endif()
+endfunction()

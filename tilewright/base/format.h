@@ -1,0 +1,16 @@
+#pragma once
+#include <fmt/core.h>
+
+#include <string>
+
+namespace tw {
+
+// fmt's formatting with its machinery compiled once, in format.cpp: this header costs includers only fmt/core.h.
+std::string vformat(fmt::string_view text, fmt::format_args args);
+
+template <class... Args>
+std::string format(fmt::format_string<Args...> text, Args&&... args) {
+  return tw::vformat(text, fmt::make_format_args(args...));
+}
+
+}  // namespace tw
