@@ -8,10 +8,10 @@
 namespace tw::machine {
 
 struct Gpu {
-  std::string_view name;    // "b200"
-  std::string_view arch;    // "sm_100a"
+  std::string_view name;  // "b200"
+  std::string_view arch;  // "sm_100a"
   uint32_t sms;
-  double clock_hz;          // boost
+  double clock_hz;  // boost
   double memory_bytes_per_second;
   double memory_bytes;
   double l2_bytes;
