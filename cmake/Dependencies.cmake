@@ -10,5 +10,4 @@ find_library(RAPIDCHECK_LIBRARY librapidcheck.a REQUIRED)
 add_library(rapidcheck_static INTERFACE)
 target_link_libraries(rapidcheck_static INTERFACE ${RAPIDCHECK_LIBRARY})
 
-find_library(BENCHMARK_LIBRARY NAMES libbenchmark.a benchmark REQUIRED)
 find_library(OPENBLAS_LIBRARY NAMES libopenblas.a openblas REQUIRED)
