@@ -50,12 +50,14 @@ struct Launch {
   std::vector<std::byte> params;   // the entry's parameter block: each parameter at its naturally aligned offset
 };
 
-class Observer;  // observer.h
+class Observer;          // observer.h
+class SchedulerFactory;  // scheduler.h
 
 struct RunOptions {
   ScheduleSpec schedule;
   int host_threads = 0;                      // 0: one per core; results do not depend on it
   Observer* observer = nullptr;              // none costs nothing
+  SchedulerFactory* schedulers = nullptr;    // makes the schedulers instead of `schedule`
   uint64_t instruction_limit = 0;            // warp instructions of one cluster; 0: none
   void (*progress)(void* user, uint64_t clusters_done, uint64_t clusters) = nullptr;
   void* progress_user = nullptr;
@@ -86,6 +88,7 @@ class Program {
   RunStats run(const Launch& launch, GlobalMemory& memory, const RunOptions& options = {}) const;
 
   struct Impl;
+  const Impl& impl() const { return *impl_; }
 
  private:
   std::unique_ptr<Impl> impl_;

@@ -1,0 +1,175 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tilewright/sim/async.h"
+#include "tilewright/sim/mbarrier.h"
+#include "tilewright/sim/observer.h"
+#include "tilewright/sim/scheduler.h"
+#include "tilewright/sim/shared_memory.h"
+#include "tilewright/sim/simulator.h"
+#include "tilewright/sim/warp.h"
+
+namespace tw::sim {
+
+class Grid;  // grid.h: what all clusters of a launch share
+
+// State that a family of instructions hangs on a CTA or cluster without the core knowing it:
+//   auto& tmem = cta.extensions.get<TensorMemory>([&] { return std::make_unique<TensorMemory>(cta); });
+class Extensions {
+ public:
+  template <class T, class Make>
+  T& get(Make make) {
+    auto& p = table_[&key<T>];
+    if (!p) p = std::shared_ptr<T>(make());
+    return *static_cast<T*>(p.get());
+  }
+  template <class T>
+  T* find() const {
+    auto it = table_.find(&key<T>);
+    return it == table_.end() ? nullptr : static_cast<T*>(it->second.get());
+  }
+  void clear() { table_.clear(); }
+
+ private:
+  template <class T>
+  static inline char key = 0;
+  std::unordered_map<const void*, std::shared_ptr<void>> table_;
+};
+
+// A named barrier (0 to 15) of a CTA: PTX ISA, "bar, barrier".
+struct NamedBarrier {
+  uint32_t expected = 0;  // threads; 0 while nobody has arrived
+  uint32_t arrived = 0;
+  uint64_t generation = 0;  // completed uses
+  uint32_t reduction = 0;   // bar.red: count, or truth so far
+  uint32_t last_reduction = 0;
+  int reduction_kind = -1;
+};
+
+class Cta {
+ public:
+  Cta(Cluster& owner, uint32_t cluster_rank);
+
+  Cluster& cluster;
+  const uint32_t rank;  // in the cluster
+  Dim3 id;              // %ctaid
+  SharedMemory shared;
+  std::vector<Warp> warps;
+  std::array<NamedBarrier, 16> barriers;
+  Extensions extensions;
+  uint32_t register_pool = 0;  // registers that setmaxnreg.inc may take
+  uint32_t live_threads() const;
+
+  MBarrier* find_mbarrier(uint32_t offset);  // at this shared offset, or nullptr
+  void init_mbarrier(uint32_t offset, uint32_t count);
+  void invalidate_mbarrier(uint32_t offset);
+  const std::unordered_map<uint32_t, MBarrier>& mbarriers() const { return mbarriers_; }
+
+  void start(Dim3 cta_id);                            // a fresh CTA: poison memory, all warps at the entry
+  std::string name_of_shared(uint32_t offset) const;  // "As[1] + 64 bytes", "shared byte 4096"
+
+ private:
+  std::unordered_map<uint32_t, MBarrier> mbarriers_;
+  std::vector<std::byte> registers_;
+  std::vector<std::byte> local_;
+  friend class Warp;
+};
+
+// A cluster of CTAs (of one, by default): the unit of execution. One host thread at a time runs it.
+class Cluster {
+ public:
+  Cluster(Grid& owner, uint64_t index);
+  ~Cluster();
+
+  Grid& grid;
+  const uint64_t index;  // in the grid; clusters start in this order
+  std::vector<std::unique_ptr<Cta>> ctas;
+  Extensions extensions;
+  void* observer_data = nullptr;  // free for the observer
+  Observer* observer() const { return observer_; }
+
+  // Any change that a wait could depend on counts this up; waits are tested again only then.
+  uint64_t epoch = 1;
+  void changed() { ++epoch; }
+
+  // --- shared memory of the cluster ---
+  // A 32-bit shared::cluster address: which CTA and which offset; a fault of `warp` when it names none.
+  struct Location {
+    Cta* cta;
+    uint32_t offset;
+  };
+  Location locate(const Warp& warp, uint32_t lanes, uint32_t shared_address, uint32_t bytes) const;
+  Location locate_or_null(uint32_t shared_address, uint32_t bytes) const;  // {nullptr, 0} when it names none
+
+  // --- mbarriers ---
+  // The barrier at a shared address; a fault when there is none. Async operations pass the warp that issued
+  // them.
+  MBarrier& mbarrier(const Warp& warp, uint32_t lanes, uint32_t shared_address);
+  // Operations with their checks and events. Whoever did it: `op` for an asynchronous operation, else the
+  // warp alone.
+  enum class BarrierOp : uint8_t {
+    arrive,
+    arrive_no_complete,
+    arrive_drop,
+    expect_tx,
+    complete_tx,
+    increase_pending
+  };
+  void mbarrier_op(const Warp& warp, uint32_t lanes, BarrierOp what, uint32_t shared_address, int64_t amount,
+                   const AsyncOp* op = nullptr);
+
+  // --- asynchronous operations ---
+  Engine& engine(std::string_view name, Engine::Order order, int cta_rank);  // made on first use
+  // Puts an operation in flight; the issuing warp's slice ends, so that the schedule can advance it.
+  void issue(std::shared_ptr<AsyncOp> op, Engine& engine, Warp& warp, uint32_t lanes);
+  void advance(AsyncOp& op, Milestone to);
+  bool may_advance(const AsyncOp& op) const;  // to its next milestone
+  // All in flight that may move now, oldest first.
+  const std::vector<AsyncOp*>& advanceable();
+  size_t in_flight() const { return in_flight_; }
+
+  // --- cluster barrier ("barrier.cluster") ---
+  struct ClusterBarrier {
+    uint32_t arrived = 0;  // threads
+    uint64_t generation = 0;
+  } barrier;
+  uint32_t live_threads() const;
+  void complete_cluster_barrier();  // if all threads that have not exited have arrived
+
+  // --- running ---
+  enum class Stop : uint8_t { finished, budget, order };
+  // Runs until the end, until `budget` warp instructions are spent, or until an access needs its turn between
+  // clusters.
+  Stop run(uint64_t budget);
+  void take_turn();  // performs the access that stopped it; only one cluster at a time does so
+  bool has_turn() const { return has_turn_; }
+  uint64_t instructions() const { return instructions_; }
+  std::vector<Warp*> warps;                 // of all CTAs in rank order
+  Warp* next_runnable(size_t after) const;  // cyclic search from warps[after]; nullptr if none
+
+  void thread_exited(Warp& warp, uint32_t lanes);  // barriers that only waited for these complete
+
+ private:
+  void wake();
+  [[noreturn]] void report_deadlock();
+  Observer* observer_;
+  std::vector<std::unique_ptr<Engine>> engines_;
+  std::vector<AsyncOp*> advanceable_;
+  std::unique_ptr<Scheduler> scheduler_;
+  size_t in_flight_ = 0;
+  uint64_t next_sequence_ = 0;
+  uint64_t instructions_ = 0;
+  uint64_t woken_epoch_ = 0;
+  uint64_t timeout_epoch_ = 0;
+  bool has_turn_ = false;
+  AsyncOp* ordered_op_ = nullptr;
+  Milestone ordered_to_ = Milestone::issued;
+  Warp* ordered_warp_ = nullptr;
+};
+
+}  // namespace tw::sim

@@ -1,0 +1,27 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tilewright/sim/program.h"
+#include "tilewright/sim/simulator.h"
+
+namespace tw::sim {
+
+// What all clusters of one launch share. Nothing in it changes while clusters run, except global memory.
+class Grid {
+ public:
+  const Program::Impl& program;
+  const Launch& launch;
+  const RunOptions& options;
+  GlobalMemory& memory;
+  uint64_t clusters = 0;
+  uint32_t cluster_ctas = 1;
+  uint32_t cta_threads = 0;
+  uint32_t shared_bytes = 0;         // of a CTA: static and dynamic
+  std::vector<std::byte> constants;  // rows that depend on the launch
+
+  Dim3 first_cta(uint64_t cluster) const;  // %ctaid of rank 0
+};
+
+}  // namespace tw::sim

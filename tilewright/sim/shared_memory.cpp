@@ -1,0 +1,74 @@
+#include "tilewright/sim/shared_memory.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace tw::sim {
+
+namespace {
+// Calls f(word index, mask) for the words that [begin, begin + bytes) touches, until f answers false.
+template <class F>
+void each_word(uint64_t begin, uint64_t bytes, F f) {
+  const uint64_t end = begin + bytes;
+  while (begin < end) {
+    const uint64_t bit = begin & 63, n = std::min<uint64_t>(64 - bit, end - begin);
+    const uint64_t mask = (n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1) << bit;
+    if (!f(begin >> 6, mask)) return;
+    begin += n;
+  }
+}
+}  // namespace
+
+void WrittenBytes::reset(uint64_t bytes) {
+  bits_.assign((bytes + 63) / 64, 0);
+  unwritten_ = bytes;
+}
+
+void WrittenBytes::mark(uint64_t begin, uint64_t bytes) {
+  if (unwritten_ == 0) return;
+  each_word(begin, bytes, [&](uint64_t word, uint64_t mask) {
+    unwritten_ -= static_cast<uint64_t>(std::popcount(mask & ~bits_[word]));
+    bits_[word] |= mask;
+    return true;
+  });
+}
+
+void WrittenBytes::unmark(uint64_t begin, uint64_t bytes) {
+  each_word(begin, bytes, [&](uint64_t word, uint64_t mask) {
+    unwritten_ += static_cast<uint64_t>(std::popcount(mask & bits_[word]));
+    bits_[word] &= ~mask;
+    return true;
+  });
+}
+
+bool WrittenBytes::written(uint64_t begin, uint64_t bytes) const {
+  if (unwritten_ == 0) return true;
+  bool all = true;
+  each_word(begin, bytes, [&](uint64_t word, uint64_t mask) { return all = (bits_[word] & mask) == mask; });
+  return all;
+}
+
+uint64_t WrittenBytes::first_unwritten(uint64_t begin, uint64_t bytes) const {
+  uint64_t result = begin + bytes;
+  each_word(begin, bytes, [&](uint64_t word, uint64_t mask) {
+    const uint64_t missing = mask & ~bits_[word];
+    if (missing == 0) return true;
+    result = word * 64 + static_cast<uint64_t>(std::countr_zero(missing));
+    return false;
+  });
+  return result;
+}
+
+void SharedMemory::Free::operator()(std::byte* p) const { std::free(p); }
+
+SharedMemory::SharedMemory(uint32_t bytes) : size_(bytes), written_(bytes) {
+  const size_t rounded = (size_t{bytes} + 1024 + 1023) / 1024 * 1024;
+  data_.reset(static_cast<std::byte*>(std::aligned_alloc(1024, rounded)));
+  if (!data_) throw std::bad_alloc();
+  std::memset(data_.get(), static_cast<int>(kPoison), rounded);
+}
+
+}  // namespace tw::sim

@@ -1,0 +1,143 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tilewright/base/error.h"
+#include "tilewright/sim/async.h"
+#include "tilewright/sim/inst.h"
+
+namespace tw::sim {
+
+class Cta;
+class Cluster;
+class Warp;
+struct Code;  // program.h
+
+// Why a suspended fragment runs again.
+enum class Wake : uint8_t {
+  none,     // it was not suspended
+  ready,    // what it waited for has come
+  timeout,  // nothing in the cluster can move; waits that may fail (try_wait) fail once
+};
+
+// A kind of waiting; one constant object per kind.
+struct WaitKind {
+  std::string_view name;  // "mbarrier", "barrier"
+  bool (*ready)(Warp& warp, const struct Wait& wait);
+  std::string (*describe)(const Warp& warp, const struct Wait& wait);  // for the deadlock report
+  bool times_out = false;
+};
+struct Wait {
+  const WaitKind* kind = nullptr;
+  uint32_t lanes = 0;     // those that wait
+  uint64_t a = 0, b = 0;  // as the kind likes it (address, phase)
+  const Inst* inst = nullptr;
+};
+
+// Lanes of a warp that are at the same instruction.
+struct Fragment {
+  enum class State : uint8_t {
+    runnable,
+    waiting,       // suspended at pc by a handler
+    reconverging,  // at an ".aligned" instruction, waiting for the warp's other lanes
+    ordering,      // at an access that waits for its turn between clusters
+  };
+  uint32_t lanes = 0;
+  uint32_t pc = 0;
+  State state = State::runnable;
+  bool yielded = false;  // gave way to the warp's other fragments
+  Wake wake = Wake::none;
+  Wait wait;
+};
+
+// 32 lanes: registers, and the fragments the lanes have split into. The running fragment is the one with the
+// lowest position in the block order (block_order.h); fragments that meet at the same pc merge.
+class Warp {
+ public:
+  Warp(Cta& owner, uint32_t index_in_cta);
+  Warp(Warp&&) noexcept = default;
+
+  Cta& cta() const { return *cta_; }
+  Cluster& cluster() const;
+  uint32_t index() const { return index_; }           // in the CTA
+  uint32_t live() const { return live_; }             // lanes that have not exited (or never existed)
+  uint32_t active() const { return current_.lanes; }  // lanes of the running fragment
+  uint32_t pc() const { return current_.pc; }         // of the instruction being executed
+
+  // The row of an operand. T: uint32_t, int32_t, float for up to 32 bits; uint64_t, int64_t, double for 64.
+  template <class T>
+  T* row(Slot s) {
+    return reinterpret_cast<T*>(base_[s.base] + s.offset);
+  }
+  template <class T>
+  const T* row(Slot s) const {
+    return reinterpret_cast<const T*>(base_[s.base] + s.offset);
+  }
+  uint32_t& mask(Slot predicate) { return *row<uint32_t>(predicate); }
+
+  // --- for handlers ---
+  Wake wake() const { return current_.wake; }
+  const Wait& wait() const { return current_.wait; }
+  // Suspends the running fragment; the handler then returns Flow::wait, and is called again when the wait
+  // ends.
+  Flow suspend(const WaitKind& kind, const Inst& inst, uint32_t lanes, uint64_t a = 0, uint64_t b = 0);
+  void branch(uint32_t target, uint32_t lanes);  // `lanes` go to target, the others fall through
+  void leave(uint32_t lanes);                    // exit; the others go on
+  void split(uint32_t lanes, uint32_t target);   // parts `lanes` from the running fragment to `target`
+  void end_slice() { slice_over_ = true; }       // return to the scheduler after this instruction
+  void count_wide_instructions(uint64_t n) { instructions_ += n; }
+
+  // Undefined behaviour: throws Error(fault) with the instruction, its line, CTA, warp, role and lanes.
+  template <class... Args>
+  [[noreturn]] void fault(uint32_t lanes, fmt::format_string<Args...> text, Args&&... args) const {
+    raise(ErrorKind::fault, lanes, tw::vformat(text, fmt::make_format_args(args...)));
+  }
+  [[noreturn]] void raise(ErrorKind kind, uint32_t lanes, std::string message) const;
+  std::string where(uint32_t lanes) const;  // "CTA (1, 0, 0), warp 4 (role mma), lane 0"
+
+  // --- for the cluster and schedulers ---
+  bool done() const { return live_ == 0; }
+  bool runnable() const { return runnable_; }
+  uint32_t run(uint32_t limit);                // executes up to `limit` instructions; returns how many
+  bool wake_waiting();                         // resumes fragments whose wait is over; true if any
+  bool expire_waits();                         // resumes with Wake::timeout those that may fail
+  bool ordering() const { return ordering_; }  // stopped at an access between clusters
+  void grant_order();                          // lets that access happen
+  uint64_t instructions() const { return instructions_; }  // executed so far
+  const std::vector<Fragment>& parked() const {
+    return parked_;
+  }                                    // all fragments while the warp does not run
+  uint64_t idle_epoch = ~uint64_t{0};  // epoch at the last unsuccessful poll
+
+  // --- state that families keep per warp ---
+  AsyncGroups cp_async, bulk, wgmma;
+  uint32_t registers = 0;  // per thread, as setmaxnreg left it
+
+  void reset(uint32_t live_lanes, std::byte* registers_base, const std::byte* constants,
+             const std::byte* launch);
+  std::byte* local(uint32_t lane);  // the lane's local memory
+
+ private:
+  void select();  // makes the first runnable fragment current
+  bool execute_until(uint32_t& budget, uint32_t frontier);
+  void park_current(Fragment::State state);
+  void refresh();
+  bool aligned_ready(const Inst& inst);
+  uint32_t frontier() const;  // lowest order of the other fragments that it may meet
+
+  Cta* cta_;
+  uint32_t index_;
+  uint32_t live_ = 0;
+  std::byte* base_[3] = {};
+  const Code* code_ = nullptr;
+  Fragment current_;
+  std::vector<Fragment> parked_;
+  bool runnable_ = false;
+  bool ordering_ = false;
+  bool slice_over_ = false;
+  uint64_t instructions_ = 0;
+};
+
+}  // namespace tw::sim
