@@ -70,6 +70,10 @@ TEST(Table, EveryBoxedLineHasOneWidth) {
   });
 }
 
+TEST(Table, FieldsContinueUnderTheirFirstLine) {
+  EXPECT_EQ(fields({{"peak", "2\n3"}, {"at", "1"}}), "peak  2\n      3\nat    1\n");
+}
+
 TEST(Numbers, ThreeSignificantDigits) {
   EXPECT_EQ(si(2.381e15, "FLOP/s"), "2.38 PFLOP/s");
   EXPECT_EQ(si(8e12, "B/s"), "8.00 TB/s");

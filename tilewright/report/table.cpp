@@ -83,6 +83,21 @@ std::string Table::text(Style style) const {
   return out;
 }
 
+std::string fields(const std::vector<std::pair<std::string, std::string>>& lines) {
+  int width = 0;
+  for (const auto& [name, value] : lines) width = std::max(width, display_width(name));
+  std::string out;
+  for (const auto& [name, value] : lines) {
+    out += padded(name, width, Align::left) + "  ";
+    for (const char c : value) {
+      out += c;
+      if (c == '\n') out += std::string(static_cast<size_t>(width) + 2, ' ');
+    }
+    out += "\n";
+  }
+  return out;
+}
+
 std::string si(double value, const char* unit) {
   static constexpr std::array<const char*, 7> prefixes{"", "k", "M", "G", "T", "P", "E"};
   size_t p = 0;

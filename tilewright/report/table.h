@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tilewright/report/terminal.h"
@@ -29,6 +30,9 @@ class Table {
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;  // an empty row is a rule
 };
+
+// "name   value" lines, values aligned; a multi-line value continues under its first line.
+std::string fields(const std::vector<std::pair<std::string, std::string>>& lines);
 
 // Numbers for people.
 std::string count(double value);                 // "1.07 G", "412"

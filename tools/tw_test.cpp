@@ -1,0 +1,124 @@
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+// tw as a user meets it: what it prints, where, and its exit code.
+namespace {
+
+using nlohmann::json;
+
+struct Outcome {
+  int code = -1;
+  std::string out, err;
+};
+
+std::string slurp(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+class Tw : public testing::Test {
+ protected:
+  Tw() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tw_test.XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    folder_ = pattern;
+  }
+  ~Tw() override { std::filesystem::remove_all(folder_); }
+
+  // Arguments as typed in a shell.
+  Outcome tw(const std::string& arguments) {
+    const auto out = folder_ / "out", err = folder_ / "err";
+    const std::string line =
+        std::string("'" TW_BINARY "' ") + arguments + " >'" + out.string() + "' 2>'" + err.string() + "'";
+    const int status = std::system(line.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, slurp(out), slurp(err)};
+  }
+
+  // A command that must fail on its input: exit code 2, nothing on stdout, and this in the message.
+  void expect_misuse(const std::string& arguments, const std::string& message) {
+    const Outcome o = tw(arguments);
+    EXPECT_EQ(o.code, 2) << arguments;
+    EXPECT_EQ(o.out, "") << arguments;
+    EXPECT_NE(o.err.find(message), std::string::npos) << arguments << ":\n" << o.err;
+    EXPECT_EQ(o.err.find("terminate called"), std::string::npos) << o.err;
+  }
+
+  json tw_json(const std::string& arguments, int code = 0) {
+    const Outcome o = tw(arguments + " --json");
+    EXPECT_EQ(o.code, code) << arguments << ":\n" << o.err;
+    return json::parse(o.out);
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(Tw, HelpIsRightAndNoCommandIsNot) {
+  const Outcome help = tw("--help");
+  EXPECT_EQ(help.code, 0);
+  EXPECT_NE(help.out.find("roofline"), std::string::npos);
+  expect_misuse("", "Usage: tw");
+  expect_misuse("nonsense", "nonsense");
+}
+
+TEST_F(Tw, ErrorsAreJsonWhenAskedFor) {
+  const json j = tw_json("roofline --on b999", 2);
+  EXPECT_EQ(j["error"]["kind"], "user");
+  EXPECT_NE(j["error"]["message"].get<std::string>().find("b999"), std::string::npos);
+}
+
+// 2 * 4096^3 FLOP over three 4096^2 matrices of two bytes; 2000 TFLOP/s over 8 TB/s.
+TEST_F(Tw, RooflineOfASquareGemm) {
+  const json j = tw_json("roofline -m 4096 -n 4096 -k 4096 --tflops 2000 --tbps 8");
+  EXPECT_NEAR(j["intensity"].get<double>(), 4096.0 / 3, 1e-9);
+  EXPECT_DOUBLE_EQ(j["ridge"].get<double>(), 250);
+  EXPECT_EQ(j["bound"], "compute");
+  EXPECT_DOUBLE_EQ(j["attainable_flops_per_second"].get<double>(), 2000e12);
+}
+
+TEST_F(Tw, RooflineOfAThinGemmIsMemoryBound) {
+  const json j = tw_json("roofline --on b200 -m 1 -n 4096 -k 4096 --tflops 2000 --tbps 8");
+  EXPECT_NEAR(j["intensity"].get<double>(), 1, 1e-3);
+  EXPECT_EQ(j["bound"], "memory");
+  const Outcome text = tw("roofline --on b200 -m 1 -n 4096 -k 4096 --tflops 2000 --tbps 8");
+  EXPECT_NE(text.out.find("memory: 250 times below the ridge"), std::string::npos) << text.out;
+}
+
+// B=2 Hq=8 L=1024 D=64: 4*B*Hq*Lq*Lk*D FLOP; Q, K, V and O of B*H*L*D two-byte elements, Hkv=2.
+TEST_F(Tw, RooflineOfAttention) {
+  const json j =
+      tw_json("roofline --attention --batch 2 --heads 8 --kv-heads 2 --queries 1024 --head-dim 64");
+  EXPECT_DOUBLE_EQ(j["flops"].get<double>(), 4.0 * 2 * 8 * 1024 * 1024 * 64);
+  EXPECT_DOUBLE_EQ(j["bytes"].get<double>(), 2.0 * 2 * 1024 * 64 * (8 + 8 + 2 + 2));
+}
+
+TEST_F(Tw, RooflineDraws) {
+  const auto file = folder_ / "roofline.svg";
+  EXPECT_EQ(tw("roofline --svg '" + file.string() + "'").code, 0);
+  const std::string svg = slurp(file);
+  EXPECT_EQ(svg.rfind("<svg ", 0), 0u);
+  EXPECT_NE(svg.find("</svg>"), std::string::npos);
+  EXPECT_NE(svg.find("gemm 4096x4096x4096 f16"), std::string::npos);
+  expect_misuse("roofline --svg /nonexistent/x.svg", "cannot write /nonexistent/x.svg");
+}
+
+TEST_F(Tw, RooflineRefusesBadShapes) {
+  expect_misuse("roofline -m 0", "m");
+  expect_misuse("roofline -m ten", "-m");
+  expect_misuse("roofline --dtype f99", "f99");
+  expect_misuse("roofline --attention -m 5", "-m, -n and -k describe a gemm");
+  expect_misuse("roofline --attention --heads 8 --kv-heads 3", "8");
+  expect_misuse("roofline --tflops -1", "--tflops");
+}
+
+}  // namespace
