@@ -21,12 +21,16 @@ endif()
 # Whole-program targets (tests, tools) that may use every room link this.
 add_library(tw_all INTERFACE)
 
+# Builds every test program.
+add_custom_target(unit_tests)
+
 function(tw_tests name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE ${arg_DEPS} tw_flags GTest::gtest GTest::gtest_main rapidcheck_static
+  target_link_libraries(${name} PRIVATE ${arg_DEPS} tw_test_support tw_flags GTest::gtest GTest::gtest_main rapidcheck_static
                         Threads::Threads)
   target_compile_definitions(${name} PRIVATE TW_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  add_dependencies(unit_tests ${name})
   include(GoogleTest)
   gtest_discover_tests(${name} PROPERTIES TIMEOUT 300 DISCOVERY_TIMEOUT 60)
 endfunction()
