@@ -8,7 +8,8 @@ namespace tw {
 namespace {
 
 TEST(Error, ReadsLikeACompilerDiagnostic) {
-  Error e(ErrorKind::user, {"a.cpp", 3, 7}, "K is not a multiple of 64", {{{"a.cpp", 1}, "K is declared here"}});
+  Error e(ErrorKind::user, {"a.cpp", 3, 7}, "K is not a multiple of 64",
+          {{{"a.cpp", 1}, "K is declared here"}});
   EXPECT_STREQ(e.what(), "a.cpp:3:7: error: K is not a multiple of 64\na.cpp:1: note: K is declared here");
 }
 

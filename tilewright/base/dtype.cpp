@@ -15,13 +15,13 @@ struct Info {
 };
 
 constexpr std::array kTypes{
-    Info{DType::b1, "b1", 1},      Info{DType::u8, "u8", 8},      Info{DType::u16, "u16", 16},
-    Info{DType::u32, "u32", 32},   Info{DType::u64, "u64", 64},   Info{DType::i8, "i8", 8},
-    Info{DType::i16, "i16", 16},   Info{DType::i32, "i32", 32},   Info{DType::i64, "i64", 64},
-    Info{DType::f16, "f16", 16},   Info{DType::bf16, "bf16", 16}, Info{DType::tf32, "tf32", 32},
-    Info{DType::f32, "f32", 32},   Info{DType::f64, "f64", 64},   Info{DType::e4m3, "e4m3", 8},
-    Info{DType::e5m2, "e5m2", 8},  Info{DType::e8m0, "e8m0", 8},  Info{DType::e2m3, "e2m3", 6},
-    Info{DType::e3m2, "e3m2", 6},  Info{DType::e2m1, "e2m1", 4},
+    Info{DType::b1, "b1", 1},     Info{DType::u8, "u8", 8},      Info{DType::u16, "u16", 16},
+    Info{DType::u32, "u32", 32},  Info{DType::u64, "u64", 64},   Info{DType::i8, "i8", 8},
+    Info{DType::i16, "i16", 16},  Info{DType::i32, "i32", 32},   Info{DType::i64, "i64", 64},
+    Info{DType::f16, "f16", 16},  Info{DType::bf16, "bf16", 16}, Info{DType::tf32, "tf32", 32},
+    Info{DType::f32, "f32", 32},  Info{DType::f64, "f64", 64},   Info{DType::e4m3, "e4m3", 8},
+    Info{DType::e5m2, "e5m2", 8}, Info{DType::e8m0, "e8m0", 8},  Info{DType::e2m3, "e2m3", 6},
+    Info{DType::e3m2, "e3m2", 6}, Info{DType::e2m1, "e2m1", 4},
 };
 
 const Info& info(DType t) { return kTypes.at(static_cast<size_t>(t)); }

@@ -19,7 +19,8 @@ std::string line(const SourceLoc& loc, const char* what, const std::string& mess
   return format("{}: {}: {}", to_string(loc), what, message);
 }
 
-std::string render(ErrorKind kind, const SourceLoc& loc, const std::string& message, const std::vector<Note>& notes) {
+std::string render(ErrorKind kind, const SourceLoc& loc, const std::string& message,
+                   const std::vector<Note>& notes) {
   std::string text = line(loc, label(kind), message);
   for (const Note& note : notes) text += "\n" + line(note.loc, "note", note.message);
   return text;

@@ -58,7 +58,8 @@ template <class... Args>
 }
 
 // An invariant of our own code; the location is the caller's.
-inline void require(bool holds, const char* what, std::source_location here = std::source_location::current()) {
+inline void require(bool holds, const char* what,
+                    std::source_location here = std::source_location::current()) {
   if (!holds) throw Error(ErrorKind::internal, here, what);
 }
 

@@ -5,7 +5,8 @@
 
 namespace tw {
 
-// fmt's formatting with its machinery compiled once, in format.cpp: this header costs includers only fmt/core.h.
+// fmt's formatting with its machinery compiled once, in format.cpp: this header costs includers only
+// fmt/core.h.
 std::string vformat(fmt::string_view text, fmt::format_args args);
 
 template <class... Args>

@@ -18,7 +18,8 @@ std::string to_string(const SourceLoc& loc) {
   std::string_view file = loc.file;
   // This file's own path ends in a part known here; what precedes it is the project's root.
   static const std::string_view self = __FILE__;
-  static const std::string_view root = self.substr(0, self.size() - std::string_view("tilewright/base/source.cpp").size());
+  static const std::string_view root =
+      self.substr(0, self.size() - std::string_view("tilewright/base/source.cpp").size());
   if (!root.empty() && file.starts_with(root)) file.remove_prefix(root.size());
   if (loc.line == 0) return std::string(file);
   if (loc.column == 0) return format("{}:{}", file, loc.line);

@@ -6,8 +6,8 @@
 
 namespace tw {
 
-// A place in a text a person wrote: a kernel's C++ file, a PTX file. `file` lives for the whole program (a literal, or
-// interned); line and column count from 1, 0 means unknown.
+// A place in a text a person wrote: a kernel's C++ file, a PTX file. `file` lives for the whole program (a
+// literal, or interned); line and column count from 1, 0 means unknown.
 struct SourceLoc {
   std::string_view file;
   uint32_t line = 0;
@@ -15,7 +15,8 @@ struct SourceLoc {
 
   SourceLoc() = default;
   SourceLoc(std::string_view f, uint32_t l, uint32_t c = 0) : file(f), line(l), column(c) {}
-  SourceLoc(const std::source_location& s) : file(s.file_name()), line(s.line()), column(s.column()) {}  // NOLINT
+  SourceLoc(const std::source_location& s)
+      : file(s.file_name()), line(s.line()), column(s.column()) {}  // NOLINT
 
   explicit operator bool() const { return line != 0; }
   bool operator==(const SourceLoc&) const = default;
