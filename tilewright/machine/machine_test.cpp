@@ -6,6 +6,7 @@
 #include "tilewright/base/error.h"
 #include "tilewright/machine/gpu.h"
 #include "tilewright/machine/roofline.h"
+#include "tilewright/machine/target.h"
 
 namespace tw::machine {
 namespace {
@@ -49,6 +50,31 @@ TEST(Gpu, LimitsOfComputeCapability9And10) {
 
 TEST(Gpu, AnUnknownNameListsTheKnownOnes) {
   EXPECT_EQ(message_of([] { gpu("a100"); }), "error: unknown GPU 'a100'; known: h100, h200, b200, b300");
+}
+
+// PTX ISA, "PTX Module Directives: .target": the onion layer model, its suffixes, and the table of families.
+TEST(Target, SuffixesBoundWhereCodeRuns) {
+  for (auto [target, arch] : {std::pair{"sm_90a", "sm_90a"},
+                              {"sm_90", "sm_90a"},
+                              {"sm_80", "sm_100a"},
+                              {"sm_100f", "sm_100a"},
+                              {"sm_100f", "sm_103a"},
+                              {"sm_101f", "sm_110a"}})
+    EXPECT_EQ(why_not_on(target, arch), "") << target << " on " << arch;
+  EXPECT_EQ(why_not_on("sm_100a", "sm_90a"),
+            "sm_100a is architecture-specific: it runs on that architecture alone, not on sm_90a");
+  EXPECT_EQ(why_not_on("sm_100a", "sm_103a"),
+            "sm_100a is architecture-specific: it runs on that architecture alone, not on sm_103a");
+  EXPECT_EQ(
+      why_not_on("sm_103f", "sm_100a"),
+      "sm_103f is family-specific: it runs on sm_103 and later architectures of its family, not on sm_100a");
+  EXPECT_EQ(
+      why_not_on("sm_100f", "sm_120a"),
+      "sm_100f is family-specific: it runs on sm_100 and later architectures of its family, not on sm_120a");
+  EXPECT_EQ(why_not_on("sm_100", "sm_90a"),
+            "sm_100 runs on that architecture and later ones, not on the older sm_90a");
+  EXPECT_EQ(message_of([] { why_not_on("compute_90", "sm_90a"); }),
+            "error: 'compute_90' is no target architecture; one reads like sm_90a or sm_100f");
 }
 
 TEST(Roofline, RidgeAndIntensitiesOfTheB200) {
