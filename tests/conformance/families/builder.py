@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import values
 
-VERSION = "8.4"  # the oldest PTX ISA that has every instruction used, so that older drivers take the cases too
+VERSION = "8.6"  # the oldest PTX ISA that has every instruction used, so that older drivers take the cases too
 
 
 @dataclass
@@ -134,8 +134,9 @@ class Op:
 REGISTER = {8: "h", 16: "h", 32: "t", 64: "u"}
 
 
-def elementwise(name, title, section, inputs, ops):
-    """Every op applied by thread i to element i of the inputs; one output an op."""
+def elementwise(name, title, section, inputs, ops, prologue="", directives="", globals_="", **launch):
+    """Every op applied by thread i to element i of the inputs; one output an op. `prologue` stands before the first op:
+    declarations, and code that the ops share."""
     inputs = list(inputs)
     count = inputs[0]["count"]
     if any(a["count"] != count for a in inputs) or count > 1024:
@@ -163,6 +164,7 @@ def elementwise(name, title, section, inputs, ops):
         body += [f"  ld.param.u64 %address, [in_{a['name']}];",
                  f"  mul.wide.u32 %offset, %i, {values.size(a['type'])};", "  add.s64 %address, %address, %offset;",
                  move("ld", a["type"], "%address", f"%{a['name']}")]
+    body += ["  " + line.strip() for line in prologue.strip().splitlines()]
     for t, op in zip(titles, ops):
         register = f"%d{max(values.BITS[op.type_name], 16)}"
         text = op.body.replace("$d", register)
@@ -174,5 +176,5 @@ def elementwise(name, title, section, inputs, ops):
                  f"  mul.wide.u32 %offset, %i, {values.size(op.type_name)};", "  add.s64 %address, %address, %offset;",
                  move("st", op.type_name, "%address", register)]
     body.append("  ret;")
-    text = module(title, section, entry_of(name), parameters, "\n".join(body))
-    add(Case(name, title, section, text, inputs, outputs, block=[(count + 31) // 32 * 32, 1, 1]))
+    text = module(title, section, entry_of(name), parameters, "\n".join(body), directives, globals_)
+    add(Case(name, title, section, text, inputs, outputs, **{"block": [(count + 31) // 32 * 32, 1, 1], **launch}))
