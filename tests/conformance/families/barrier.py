@@ -55,7 +55,7 @@ class Script:
 
     def case(self, name, title, section):
         body = (f"  .shared .align 8 .b64 bar;\n  .reg .b32 %t<2>;\n  .reg .b64 %s<{max(self.states, 1)}>, %out;\n  .reg .pred %p;\n"
-                "  ld.param.u64 %out, [outanswers];\n" + "\n".join(self.lines) + "\n  mbarrier.inval.shared.b64 [bar];\n  ret;")
+                "  ld.param.u64 %out, [out_answers];\n" + "\n".join(self.lines) + "\n  mbarrier.inval.shared.b64 [bar];\n  ret;")
         freeform("barrier/" + name, title, section, body, [], [output("answers", "u8", self.answers)], block=[1, 1, 1])
 
 
