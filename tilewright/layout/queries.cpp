@@ -1,0 +1,74 @@
+#include "tilewright/layout/queries.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "tilewright/base/error.h"
+#include "tilewright/base/math.h"
+
+namespace tw {
+namespace {
+
+struct Bank {
+  std::set<int64_t> words;
+  std::set<int> lanes;
+};
+
+}  // namespace
+
+BankReport bank_conflicts(std::span<const int64_t> byte_address, int bytes) {
+  if (byte_address.size() > 32) user_error({}, "a warp has 32 lanes, not {}", byte_address.size());
+  if (bytes > 16 || !is_power_of_two(bytes))
+    user_error({}, "a lane moves 1, 2, 4, 8 or 16 bytes, not {}", bytes);
+  const int lanes = bytes <= 4 ? 32 : 128 / bytes;
+  BankReport report;
+  for (int phase = 0; phase * lanes < static_cast<int>(byte_address.size()); ++phase) {
+    std::map<int, Bank> banks;
+    std::set<int64_t> words;
+    const int end = std::min((phase + 1) * lanes, static_cast<int>(byte_address.size()));
+    for (int lane = phase * lanes; lane < end; ++lane) {
+      const int64_t a = byte_address[lane];
+      if (a < 0) continue;
+      if (a % bytes != 0)
+        user_error({}, "lane {}: address {} is no multiple of the {} bytes it moves", lane, a, bytes);
+      for (int64_t w = a / bank_bytes; w <= (a + bytes - 1) / bank_bytes; ++w) {
+        Bank& b = banks[static_cast<int>(w % bank_count)];
+        b.words.insert(w);
+        b.lanes.insert(lane);
+        words.insert(w);
+      }
+    }
+    int busiest = 0;
+    for (const auto& [bank, b] : banks) {
+      busiest = std::max(busiest, static_cast<int>(b.words.size()));
+      if (b.words.size() > 1)
+        report.conflicts.push_back(
+            {phase, bank, static_cast<int>(b.words.size()), {b.lanes.begin(), b.lanes.end()}});
+    }
+    report.wavefronts += busiest;
+    report.ideal += static_cast<int>(ceil_div<size_t>(words.size(), bank_count));
+  }
+  return report;
+}
+
+BankReport bank_conflicts(const Layout& layout, const WarpAccess& access, int element_bits) {
+  std::array<int64_t, 32> address;
+  for (size_t lane = 0; lane < address.size(); ++lane) {
+    address[lane] = -1;
+    if (access.element[lane] < 0) continue;
+    const int64_t bit = layout.place(access.element[lane]) * element_bits;
+    if (bit % 8 != 0) user_error({}, "lane {}: element {} starts inside a byte", lane, access.element[lane]);
+    address[lane] = bit / 8;
+  }
+  return bank_conflicts(address, access.bytes);
+}
+
+int vector_width(const Layout& layout, int element_bits, int64_t base_alignment) {
+  const int64_t run_bits = std::gcd(layout.aligned_run() * element_bits, 128);
+  if (run_bits < 8) return 0;
+  return static_cast<int>(std::gcd(run_bits / 8, base_alignment));
+}
+
+}  // namespace tw
