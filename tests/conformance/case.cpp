@@ -25,21 +25,35 @@ double value_of(Element type, uint64_t bits) {
                          : std::bit_cast<double>(bits);
 }
 
-// The whole of `token`, or a user error.
+// The whole of `token` as a number; nothing when it is none, or out of the type's range.
 template <class T>
-T number(std::string_view token, auto... base) {
+std::optional<T> parse_number(std::string_view token, auto... base) {
   T value{};
   auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value, base...);
-  if (error != std::errc() || end != token.data() + token.size())
-    user_error({}, "'{}' is no value of this type", token);
+  if (error != std::errc() || end != token.data() + token.size()) return std::nullopt;
   return value;
+}
+
+template <class T>
+T number(std::string_view token, auto... base) {
+  if (std::optional<T> value = parse_number<T>(token, base...)) return *value;
+  user_error({}, "'{}' is no value of this type", token);
+}
+
+std::optional<uint64_t> floating_bits(Element type, std::string_view token) {
+  if (type.bits == 32) {
+    std::optional<float> value = parse_number<float>(token);
+    return value ? std::optional<uint64_t>(std::bit_cast<uint32_t>(*value)) : std::nullopt;
+  }
+  std::optional<double> value = parse_number<double>(token);
+  return value ? std::optional<uint64_t>(std::bit_cast<uint64_t>(*value)) : std::nullopt;
 }
 
 uint64_t bits_of(Element type, std::string_view token) {
   if (token.starts_with("0x")) return number<uint64_t>(token.substr(2), 16);
   if (type.kind == Element::Kind::floating) {
-    if (type.bits == 32) return std::bit_cast<uint32_t>(number<float>(token));
-    return std::bit_cast<uint64_t>(number<double>(token));
+    if (std::optional<uint64_t> bits = floating_bits(type, token)) return *bits;
+    user_error({}, "'{}' is no value of this type", token);
   }
   if (type.kind == Element::Kind::bits) user_error({}, "'{}': bit patterns are hexadecimal", token);
   if (token.starts_with("-")) return static_cast<uint64_t>(number<int64_t>(token)) & mask_of(type);
@@ -147,7 +161,7 @@ std::string token_of(Element type, uint64_t bits) {
   if (!std::isfinite(value)) return format("{:#x}", bits);
   for (int digits = 1;; ++digits) {
     std::string text = format("{:.{}g}", value, digits);
-    if (bits_of(type, text) == bits) return text;
+    if (floating_bits(type, text) == bits) return text;  // rounded up, the largest numbers leave the range
   }
 }
 
