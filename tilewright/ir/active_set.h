@@ -1,0 +1,47 @@
+#pragma once
+#include <bitset>
+#include <optional>
+#include <string>
+
+#include "tilewright/base/source.h"
+#include "tilewright/ir/kernel.h"
+
+namespace tw::ir {
+
+// Which threads of a CTA execute a statement, as far as the compiler knows. Guards over thread, lane, warp
+// and warpgroup ids narrow it exactly; a guard on a value that is the same in all threads leaves it as it is;
+// any other guard leaves an unknown part of it.
+class ActiveSet {
+ public:
+  static constexpr int kMaxThreads = 1024;
+
+  static ActiveSet all(int threads);
+
+  ActiveSet guarded(const Expr& condition, const SourceLoc& loc) const;
+  ActiveSet warps(int first, int count, const SourceLoc& loc) const;
+  ActiveSet elected(const SourceLoc& loc) const;  // one lane of each warp
+
+  // Why an operation of this scope cannot run here, or nothing when it can.
+  std::optional<std::string> unfit(Scope scope) const;
+
+  size_t count() const { return threads_.count(); }
+  bool one_thread() const { return threads_.count() == 1 && !divergent_; }
+  bool empty() const { return threads_.none(); }
+  int first_warp() const;
+  int warp_count() const;                                        // warps with an active thread
+  const SourceLoc& narrowed_at() const { return narrowed_at_; }  // the innermost guard that narrowed it
+  std::string to_string() const;  // "threads 0..127", "one elected lane of warp 4"
+
+ private:
+  int total_ = 0;
+  std::bitset<kMaxThreads> threads_;
+  bool elected_ = false;
+  bool divergent_ = false;
+  SourceLoc narrowed_at_;
+};
+
+// The value of an expression over thread ids and constants in one thread of the CTA; nothing if it depends on
+// more.
+std::optional<int64_t> evaluate(const Expr& e, int thread);
+
+}  // namespace tw::ir

@@ -1,0 +1,124 @@
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "tilewright/base/error.h"
+#include "tilewright/ir/active_set.h"
+#include "tilewright/ir/simplify.h"
+
+namespace tw::ir {
+namespace {
+
+const Expr kThread{ScopeId::thread};
+
+Expr bounded(const char* n, int64_t lo, int64_t hi) {
+  auto v = std::make_shared<Variable>();
+  v->name = n;
+  v->lo = lo;
+  v->hi = hi;
+  return Expr(VarRef(v));
+}
+
+TEST(Simplify, UnrolledCopyRowsBecomeOffsets) {
+  // Vector j*128 + t of a tile of 8 vectors a row: row t/8 + 16j, column t%8.
+  Expr t = kThread % 128;
+  EXPECT_EQ(to_string((t + 3 * 128) / 8), to_string(t / 8 + 48));
+  EXPECT_EQ(to_string((t + 3 * 128) % 8), to_string(kThread % 8));
+}
+
+TEST(Simplify, RangesRemoveDivision) {
+  Expr i = bounded("i", 0, 15);
+  EXPECT_TRUE((i / 16).is(0));
+  EXPECT_TRUE(same(i % 16, i));
+  EXPECT_TRUE(same((i * 64 + 63) / 64, i));
+  EXPECT_TRUE(((i < 16)).is(1));
+  EXPECT_TRUE(((i >= 16)).is(0));
+}
+
+TEST(Simplify, StageLeavesTheSwizzle) {
+  Expr stage = bounded("stage", 0, 3), x = bounded("x", 0, 8191);
+  Expr swizzled = swizzle(x + stage * 8192, 3, 3, 3);
+  EXPECT_TRUE(same(swizzled, swizzle(x, 3, 3, 3) + stage * 8192)) << to_string(swizzled);
+}
+
+// Every simplification keeps the value: random expressions over the thread id against plain evaluation.
+RC_GTEST_PROP(SimplifyProperty, KeepsTheValue, ()) {
+  Expr e = kThread;
+  int t = *rc::gen::inRange(0, 1024);
+  int64_t v = t;
+  int steps = *rc::gen::inRange(1, 8);
+  for (int i = 0; i < steps; ++i) {
+    int64_t c = *rc::gen::inRange(1, 300);
+    switch (*rc::gen::inRange(0, 7)) {
+      case 0:
+        e = e + c;
+        v += c;
+        break;
+      case 1:
+        e = e - c;
+        v -= c;
+        break;
+      case 2:
+        c = c % 9 + 1;
+        e = e * c;
+        v *= c;
+        break;
+      case 3:
+        e = e / c;
+        v = v / c - (v % c < 0);
+        break;
+      case 4:
+        e = e % c;
+        v = ((v % c) + c) % c;
+        break;
+      case 5:
+        e = e + kThread * c;
+        v += t * c;
+        break;
+      case 6: {
+        if (v < 0) break;
+        e = swizzle(e, 3, 3, 3);
+        v = v ^ (((v >> 6) & 7) << 3);
+        break;
+      }
+    }
+    if (std::abs(v) > (1 << 28)) break;
+  }
+  auto got = evaluate(e, t);
+  RC_ASSERT(got.has_value());
+  RC_ASSERT(*got == v);
+  Range r = range(e);
+  RC_ASSERT(!r.lo || *r.lo <= v);
+  RC_ASSERT(!r.hi || *r.hi >= v);
+}
+
+// The reference system's cases (facts: execution scopes).
+TEST(ActiveSet, GuardsNarrowExactly) {
+  ActiveSet all = ActiveSet::all(512);
+  Expr warp(ScopeId::warp), wg(ScopeId::warpgroup);
+  ActiveSet some = all.guarded(warp >= 2 && warp < 6, {"k.cpp", 3});
+  EXPECT_EQ(some.count(), 128u);
+  EXPECT_FALSE(some.unfit(Scope::warp));
+  EXPECT_EQ(*some.unfit(Scope::warpgroup), "only 64 of 128 threads of warpgroup 0 are active");
+  ActiveSet lanes = all.guarded(kThread >= 34 && kThread < 40, {"k.cpp", 4});
+  EXPECT_EQ(lanes.to_string(), "threads 34..39");
+  EXPECT_EQ(*lanes.unfit(Scope::warp), "only 6 of 32 threads of warp 1 are active");
+  ActiveSet groups = all.guarded(wg >= 1 && wg < 3, {"k.cpp", 5});
+  EXPECT_EQ(groups.first_warp(), 4);
+  EXPECT_EQ(groups.warp_count(), 8);
+  EXPECT_FALSE(groups.unfit(Scope::warpgroup));
+  EXPECT_EQ(*groups.unfit(Scope::cta), "only 256 of 512 threads of the CTA are active");
+}
+
+TEST(ActiveSet, ElectionAndRunTimeGuards) {
+  ActiveSet all = ActiveSet::all(128);
+  Expr n = bounded("n", 0, 1000);
+  EXPECT_FALSE(all.guarded(n < 5, {}).unfit(Scope::cta));
+  ActiveSet unknown = all.guarded(kThread < n, {"k.cpp", 9});
+  EXPECT_EQ(*unknown.unfit(Scope::warp), "the guard lets through threads known only at run time");
+  ActiveSet one = all.guarded(Expr(ScopeId::warp) == 2, {}).elected({"k.cpp", 7});
+  EXPECT_TRUE(one.one_thread());
+  EXPECT_EQ(one.to_string(), "one elected lane of warp 2");
+}
+
+}  // namespace
+}  // namespace tw::ir

@@ -1,0 +1,177 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tilewright/base/dtype.h"
+#include "tilewright/base/source.h"
+#include "tilewright/ir/expr.h"
+#include "tilewright/layout/layout.h"
+
+// The tile IR: what the DSL records and lowering consumes. Statements are plain structs; a tile operation is
+// a statement that keeps its scope, the layouts of its operands and the dispatch its author asked for.
+namespace tw::ir {
+
+enum class Space : uint8_t { global, shared, tensor_memory, registers };
+const char* name(Space space);
+
+// Which threads carry out an operation together.
+enum class Scope : uint8_t { thread, warp, warpgroup, cta, cluster };
+const char* name(Scope scope);
+
+// Named storage. Shapes of anything but global memory are constants.
+struct Buffer {
+  std::string name;
+  Space space = Space::global;
+  DType dtype = DType::u8;
+  std::vector<Expr> shape;
+  Layout layout;            // global: dense row-major, layout unused
+  bool is_barrier = false;  // mbarriers: u64 in shared memory, one per stage
+  int arrivals = 0;         // barriers: arrivals a phase expects
+  uint32_t align = 16;      // bytes
+  SourceLoc loc;
+
+  std::vector<int64_t> extents() const;  // constant shapes only
+  int64_t elements() const;
+};
+using BufferRef = std::shared_ptr<const Buffer>;
+
+// A rectangular part of a buffer. A dimension that is not kept has extent 1 and vanishes from the tile's
+// shape; extent 0 means "as many as the other operand has", and is resolved by the operation's verifier.
+struct TileDim {
+  Expr offset;
+  int64_t extent = 0;
+  bool kept = true;
+};
+struct Tile {
+  BufferRef buffer;
+  std::vector<TileDim> dims;
+
+  std::vector<int64_t> shape() const;  // extents of kept dimensions
+  bool whole() const;                  // the whole buffer
+};
+
+struct Stmt;
+using Block = std::vector<Stmt>;
+
+struct Declare {  // a variable with its first value
+  VarRef variable;
+  Expr value;
+};
+struct Assign {
+  VarRef variable;
+  Expr value;
+};
+struct If {
+  Expr condition;
+  std::shared_ptr<Block> then, otherwise;  // otherwise may be null
+};
+struct For {  // variable = begin; variable < end; variable += step
+  VarRef variable;
+  Expr begin, end;
+  int64_t step = 1;
+  std::shared_ptr<Block> body;
+};
+struct While {
+  Expr condition;
+  std::shared_ptr<Block> body;
+};
+// A part of the CTA with a task of its own: warps [first_warp, first_warp + warps).
+struct Role {
+  std::string name;
+  int first_warp = 0, warps = 0;
+  std::shared_ptr<Block> body;
+};
+struct Elected {  // one lane of each active warp
+  std::shared_ptr<Block> body;
+};
+struct Sync {  // all threads of the scope meet
+  Scope scope = Scope::cta;
+};
+
+enum class TileOpKind : uint8_t {
+  copy,        // operands: destination, source
+  fill,        // operands: destination; value: the constant
+  compute,     // operands: destination, sources...; value: an expression over element(i) of operand i and
+               // coordinate(d)
+  gemm_async,  // operands: accumulator (M x N), A (M x K), B (N x K); value: accumulate (b1)
+};
+const char* name(TileOpKind kind);
+struct TileOp {
+  TileOpKind kind = TileOpKind::copy;
+  Scope scope = Scope::thread;
+  std::vector<Tile> operands;
+  Expr value;
+  std::string dispatch;  // a requested rule, or empty
+};
+
+// Operations on an mbarrier of `barrier`, at `stage`.
+struct BarrierOp {
+  enum class Kind : uint8_t {
+    wait,    // until the phase of parity `operand` has completed
+    arrive,  // operand: how often
+    commit,  // arrives when the tcgen05 operations this thread issued before have completed
+  } kind = Kind::wait;
+  BufferRef barrier;
+  Expr stage;
+  Expr operand;
+};
+
+// One PTX instruction. Operands are scalar expressions, addresses of tiles, or a result variable (first).
+struct Intrinsic {
+  using Operand = std::variant<Expr, Tile>;
+  std::string opcode;  // with modifiers: "tcgen05.fence::after_thread_sync"
+  VarRef result;       // may be null
+  std::vector<Operand> operands;
+  Scope scope = Scope::thread;
+};
+
+struct Stmt {
+  std::variant<Declare, Assign, If, For, While, Role, Elected, Sync, TileOp, BarrierOp, Intrinsic> node;
+  SourceLoc loc;
+};
+
+enum class Arch : uint8_t { sm_90a, sm_100a, sm_103a };
+const char* name(Arch arch);
+Arch arch_from_name(std::string_view text);  // user error that lists the names
+inline bool is_blackwell(Arch a) { return a != Arch::sm_90a; }
+
+// What the kernel demands of its run-time sizes; checked before every launch.
+struct Requirement {
+  Expr condition;
+  std::string text;
+  SourceLoc loc;
+};
+
+struct Kernel {
+  std::string name;
+  Arch arch = Arch::sm_100a;
+  SourceLoc loc;
+  std::array<Expr, 3> grid{1, 1, 1};  // CTAs
+  std::array<int, 3> cluster{1, 1, 1};
+  int threads = 128;
+
+  std::vector<VarRef> sizes;       // run-time sizes, in the order of declaration
+  std::vector<VarRef> scalars;     // arguments by value
+  std::vector<BufferRef> globals;  // tensor parameters, in the order of declaration
+  std::vector<BufferRef> buffers;  // everything in shared memory, tensor memory and registers
+  std::vector<Requirement> requirements;
+  Block body;
+
+  int warps() const { return (threads + 31) / 32; }
+};
+
+std::string to_string(const Tile& tile);
+
+// The kernel as text: what `tw show --ir` prints. `locations` adds each statement's source line.
+std::string print(const Kernel& kernel, bool locations = false);
+
+// Checks what must hold of any kernel, and resolves tile extents left open. Returns the checked kernel; user
+// errors carry the line of the statement and of what it clashes with.
+Kernel verify(Kernel kernel);
+
+}  // namespace tw::ir

@@ -1,0 +1,270 @@
+#include <algorithm>
+#include <unordered_set>
+
+#include "tilewright/base/error.h"
+#include "tilewright/ir/active_set.h"
+#include "tilewright/ir/kernel.h"
+
+namespace tw::ir {
+namespace {
+
+std::string show(const std::vector<int64_t>& shape) {
+  std::string s;
+  for (int64_t e : shape) s += (s.empty() ? "" : " x ") + (e ? format("{}", e) : std::string("?"));
+  return s;
+}
+
+class Verifier {
+ public:
+  explicit Verifier(const Kernel& k) : kernel_(k) {
+    for (const BufferRef& b : k.globals) buffers_.insert(b.get());
+    for (const BufferRef& b : k.buffers) buffers_.insert(b.get());
+    for (const VarRef& v : k.sizes) variables_.insert(v.get());
+    for (const VarRef& v : k.scalars) variables_.insert(v.get());
+  }
+
+  Block block(const Block& in, const ActiveSet& active) {
+    Block out;
+    std::vector<const Variable*> declared;
+    for (const Stmt& s : in) {
+      loc_ = s.loc;
+      if (active.empty()) user_error(s.loc, "no thread reaches this statement").with_guard(active);
+      out.push_back(
+          {std::visit([&](const auto& n) -> decltype(s.node) { return statement(n, active); }, s.node),
+           s.loc});
+      if (auto* d = std::get_if<Declare>(&s.node)) declared.push_back(d->variable.get());
+    }
+    for (const Variable* v : declared) variables_.erase(v);
+    return out;
+  }
+
+ private:
+  struct Raised {
+    Error error;
+    [[noreturn]] void with_guard(const ActiveSet& active) const {
+      if (!active.narrowed_at()) throw error;
+      throw error.with_note(active.narrowed_at(), "active threads are narrowed here: " + active.to_string());
+    }
+  };
+  template <class... Args>
+  static Raised user_error(const SourceLoc& loc, fmt::format_string<Args...> text, Args&&... args) {
+    return {Error(ErrorKind::user, loc, tw::vformat(text, fmt::make_format_args(args...)))};
+  }
+  template <class... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> text, Args&&... args) const {
+    throw Error(ErrorKind::user, loc_, tw::vformat(text, fmt::make_format_args(args...)));
+  }
+
+  void fits(Scope scope, const ActiveSet& active, const std::string& what) const {
+    if (auto why = active.unfit(scope)) {
+      user_error(loc_, "{} needs whole {}s, but {}", what, scope == Scope::cta ? "CTA" : name(scope), *why)
+          .with_guard(active);
+    }
+  }
+
+  void known(const Expr& e) const {
+    if (!e.defined()) fail("an expression is missing");
+    visit(e, [&](const Expr& x) {
+      if (x->op == Op::variable && !variables_.contains(x->variable.get()))
+        throw Error(
+            ErrorKind::user, loc_, format("variable '{}' is not alive here", x->variable->name),
+            {{x->variable->loc, "it is declared here, in a block that has ended or in another kernel"}});
+      if (x->op == Op::load && !buffers_.contains(x->buffer.get()))
+        fail("buffer '{}' belongs to another kernel", x->buffer->name);
+    });
+  }
+
+  void known(const Tile& t) const {
+    const Buffer& b = *t.buffer;
+    if (!buffers_.contains(&b)) fail("buffer '{}' belongs to another kernel", b.name);
+    if (t.dims.size() != b.shape.size())
+      fail("'{}' has {} dimensions, the tile gives {}", b.name, b.shape.size(), t.dims.size());
+    for (size_t i = 0; i < t.dims.size(); ++i) {
+      const TileDim& d = t.dims[i];
+      known(d.offset);
+      auto size = b.shape[i].constant(), offset = d.offset.constant();
+      if (!size) continue;
+      Range r = range(d.offset);
+      int64_t low = offset.value_or(r.lo.value_or(0)), high = offset.value_or(r.hi.value_or(low));
+      // Tiles of global memory may reach over the edge: that is checked against the shape when they are
+      // copied.
+      if (b.space == Space::global && !offset) continue;
+      if (low < 0 || (offset ? low : high) + d.extent > *size)
+        throw Error(
+            ErrorKind::user, loc_,
+            format("tile {} leaves '{}': dimension {} has {} elements", to_string(t), b.name, i, *size),
+            {{b.loc, format("'{}' is declared here", b.name)}});
+    }
+  }
+
+  // Gives open extents of `a` the extents of `b`.
+  void infer(Tile& a, const Tile& b) const {
+    std::vector<int64_t> other = b.shape();
+    size_t i = 0;
+    bool short_rank = a.shape().size() != other.size();
+    for (TileDim& d : a.dims) {
+      if (!d.kept) continue;
+      if (d.extent == 0) {
+        if (short_rank) fail("cannot infer the extents of {} from {}", to_string(a), to_string(b));
+        d.extent = other[i];
+      }
+      ++i;
+    }
+  }
+
+  void same_shape(const Tile& a, const Tile& b, const char* what) const {
+    if (a.shape() != b.shape())
+      throw Error(ErrorKind::user, loc_,
+                  format("{}: shapes differ: {} is {}, {} is {}", what, to_string(a), show(a.shape()),
+                         to_string(b), show(b.shape())),
+                  {{a.buffer->loc, format("'{}' is declared here", a.buffer->name)},
+                   {b.buffer->loc, format("'{}' is declared here", b.buffer->name)}});
+  }
+
+  Declare statement(const Declare& d, const ActiveSet&) {
+    known(d.value);
+    variables_.insert(d.variable.get());
+    return d;
+  }
+  Assign statement(const Assign& a, const ActiveSet&) {
+    known(Expr(a.variable));
+    known(a.value);
+    if (a.variable->assigned_once)
+      fail("'{}' is a constant of this kernel and cannot be assigned", a.variable->name);
+    return a;
+  }
+  If statement(const If& i, const ActiveSet& active) {
+    known(i.condition);
+    if (i.condition.type() != DType::b1)
+      fail("a condition must be a truth value, got {}", name(i.condition.type()));
+    If out = i;
+    SourceLoc here = loc_;
+    out.then = std::make_shared<Block>(block(*i.then, active.guarded(i.condition, here)));
+    if (i.otherwise)
+      out.otherwise = std::make_shared<Block>(block(*i.otherwise, active.guarded(!i.condition, here)));
+    return out;
+  }
+  For statement(const For& f, const ActiveSet& active) {
+    known(f.begin);
+    known(f.end);
+    if (f.step <= 0) fail("the step of loop '{}' is {}; it must be positive", f.variable->name, f.step);
+    For out = f;
+    variables_.insert(f.variable.get());
+    // A trip count that differs between threads leaves an unknown part of them active.
+    bool same_count = is_uniform(f.begin) && is_uniform(f.end);
+    ActiveSet inside = same_count ? active : active.guarded(Expr(f.variable) < f.end, loc_);
+    out.body = std::make_shared<Block>(block(*f.body, inside));
+    variables_.erase(f.variable.get());
+    return out;
+  }
+  While statement(const While& w, const ActiveSet& active) {
+    known(w.condition);
+    While out = w;
+    out.body = std::make_shared<Block>(block(*w.body, active.guarded(w.condition, loc_)));
+    return out;
+  }
+  Role statement(const Role& r, const ActiveSet& active) {
+    if (r.first_warp < 0 || r.first_warp + r.warps > kernel_.warps())
+      fail("role '{}' takes warps {}..{}, the CTA has {}", r.name, r.first_warp, r.first_warp + r.warps - 1,
+           kernel_.warps());
+    Role out = r;
+    out.body = std::make_shared<Block>(block(*r.body, active.warps(r.first_warp, r.warps, loc_)));
+    return out;
+  }
+  Elected statement(const Elected& e, const ActiveSet& active) {
+    fits(Scope::warp, active, "electing a lane");
+    Elected out = e;
+    out.body = std::make_shared<Block>(block(*e.body, active.elected(loc_)));
+    return out;
+  }
+  Sync statement(const Sync& s, const ActiveSet& active) {
+    fits(s.scope, active, format("{}.sync", name(s.scope)));
+    return s;
+  }
+  BarrierOp statement(const BarrierOp& b, const ActiveSet&) {
+    known(b.stage);
+    if (b.operand.defined()) known(b.operand);
+    if (!buffers_.contains(b.barrier.get())) fail("barrier '{}' belongs to another kernel", b.barrier->name);
+    Range r = range(b.stage);
+    int64_t stages = *b.barrier->shape[0].constant();
+    if ((r.lo && *r.lo >= stages) || (b.stage.constant() && *b.stage.constant() < 0))
+      fail("barrier '{}' has {} stages, stage {} is asked for", b.barrier->name, stages, to_string(b.stage));
+    return b;
+  }
+  Intrinsic statement(const Intrinsic& i, const ActiveSet& active) {
+    fits(i.scope, active, i.opcode);
+    for (const Intrinsic::Operand& o : i.operands) std::visit([&](const auto& x) { known(x); }, o);
+    if (i.result) variables_.insert(i.result.get());
+    return i;
+  }
+
+  TileOp statement(const TileOp& op, const ActiveSet& active) {
+    fits(op.scope, active, format("{}.{}", name(op.scope), name(op.kind)));
+    TileOp out = op;
+    switch (op.kind) {
+      case TileOpKind::copy: copy(out); break;
+      case TileOpKind::fill: break;
+      case TileOpKind::compute: compute(out); break;
+      case TileOpKind::gemm_async: gemm(out); break;
+    }
+    for (const Tile& t : out.operands) {
+      for (const TileDim& d : t.dims)
+        if (d.kept && d.extent <= 0)
+          fail("the extents of {} are open and nothing determines them", to_string(t));
+      known(t);
+    }
+    return out;
+  }
+
+  void copy(TileOp& op) const {
+    infer(op.operands[0], op.operands[1]);
+    infer(op.operands[1], op.operands[0]);
+    const Buffer &to = *op.operands[0].buffer, &from = *op.operands[1].buffer;
+    if (to.dtype != from.dtype)
+      fail("copy does not convert: '{}' holds {}, '{}' holds {}; use cast", to.name, name(to.dtype),
+           from.name, name(from.dtype));
+    same_shape(op.operands[0], op.operands[1], "copy");
+  }
+
+  void compute(TileOp& op) const {
+    for (size_t i = 1; i < op.operands.size(); ++i) {
+      infer(op.operands[i], op.operands[0]);
+      same_shape(op.operands[0], op.operands[i], "element-wise operation");
+    }
+    DType to = op.operands[0].buffer->dtype, from = op.value.type();
+    if (to != from)
+      fail("'{}' holds {}, the expression gives {}; use cast", op.operands[0].buffer->name, name(to),
+           name(from));
+  }
+
+  void gemm(TileOp& op) const {
+    auto c = op.operands[0].shape(), a = op.operands[1].shape(), b = op.operands[2].shape();
+    if (c.size() != 2 || a.size() != 2 || b.size() != 2)
+      fail("gemm_async takes matrices: accumulator {}, A {}, B {}", show(c), show(a), show(b));
+    if (a[0] != c[0] || b[0] != c[1] || a[1] != b[1])
+      fail("gemm_async: accumulator {} (M x N), A {} (M x K), B {} (N x K) do not fit together", show(c),
+           show(a), show(b));
+    DType x = op.operands[1].buffer->dtype, y = op.operands[2].buffer->dtype;
+    if (bits(x) != bits(y)) fail("gemm_async: A holds {}, B holds {}", name(x), name(y));
+  }
+
+  const Kernel& kernel_;
+  std::unordered_set<const Buffer*> buffers_;
+  std::unordered_set<const Variable*> variables_;
+  SourceLoc loc_;
+};
+
+}  // namespace
+
+Kernel verify(Kernel kernel) {
+  if (kernel.threads <= 0 || kernel.threads > 1024 || kernel.threads % 32 != 0)
+    user_error(kernel.loc, "a CTA has 32 to 1024 threads in whole warps; '{}' asks for {}", kernel.name,
+               kernel.threads);
+  int ctas = kernel.cluster[0] * kernel.cluster[1] * kernel.cluster[2];
+  if (ctas < 1 || ctas > 16)
+    user_error(kernel.loc, "a cluster has 1 to 16 CTAs; '{}' asks for {}", kernel.name, ctas);
+  kernel.body = Verifier(kernel).block(kernel.body, ActiveSet::all(kernel.threads));
+  return kernel;
+}
+
+}  // namespace tw::ir
