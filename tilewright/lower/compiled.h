@@ -31,10 +31,10 @@ struct Param {
   };
   Kind kind = Kind::tensor;
   std::string name;
-  DType dtype = DType::u8;   // element type, or the scalar's type
-  std::vector<Size> shape;   // tensor: logical extents
-  uint32_t align = 16;       // tensor: required alignment of the address in bytes
-  SourceLoc loc;             // where the kernel declares it
+  DType dtype = DType::u8;  // element type, or the scalar's type
+  std::vector<Size> shape;  // tensor: logical extents
+  uint32_t align = 16;      // tensor: required alignment of the address in bytes
+  SourceLoc loc;            // where the kernel declares it
 };
 
 // A grid extent, evaluated at launch: a number, or a function of the run-time sizes.
@@ -49,18 +49,18 @@ struct Requirement {
 
 // What lowering makes of a kernel: everything a launch needs.
 struct Compiled {
-  std::string name;                           // "gemm.step1"
-  std::string entry;                          // PTX entry name
+  std::string name;   // "gemm.step1"
+  std::string entry;  // PTX entry name
   std::shared_ptr<const ptx::Module> module;
-  std::shared_ptr<const std::string> text;    // the printed module: what runs
+  std::shared_ptr<const std::string> text;  // the printed module: what runs
   std::shared_ptr<const ptx::DebugMap> names;
   std::vector<Param> params;
   std::vector<Requirement> requirements;
   Extent grid[3];
   uint32_t block[3] = {1, 1, 1};
   uint32_t cluster[3] = {1, 1, 1};
-  uint32_t dynamic_shared = 0;                // bytes
-  std::vector<std::string> notes;             // what the author should know: a scalar fallback, wasted alignment
+  uint32_t dynamic_shared = 0;     // bytes
+  std::vector<std::string> notes;  // what the author should know: a scalar fallback, wasted alignment
 };
 
 }  // namespace tw

@@ -1,0 +1,70 @@
+#include "tilewright/lower/context.h"
+
+#include <algorithm>
+
+#include "tilewright/base/error.h"
+
+namespace tw::lowering {
+
+using ir::Expr;
+using ir::ScopeId;
+
+Expr Context::resolve(const Expr& e) const {
+  if (e->op == ir::Op::scope_id) {
+    Expr t(thread);
+    switch (e->id) {
+      case ScopeId::thread: return t;
+      case ScopeId::lane: return t % 32;
+      case ScopeId::warp: return t / 32;
+      case ScopeId::warpgroup: return t / 128;
+      case ScopeId::warp_in_warpgroup: return t / 32 % 4;
+      case ScopeId::thread_in_warpgroup: return t % 128;
+      case ScopeId::cta_x: return kernel.grid[0].is(1) ? Expr(0) : Expr(cta[0]);
+      case ScopeId::cta_y: return kernel.grid[1].is(1) ? Expr(0) : Expr(cta[1]);
+      case ScopeId::cta_z: return kernel.grid[2].is(1) ? Expr(0) : Expr(cta[2]);
+      case ScopeId::grid_x: return Expr(grid[0]);
+      case ScopeId::grid_y: return Expr(grid[1]);
+      case ScopeId::grid_z: return Expr(grid[2]);
+      case ScopeId::cluster_rank: return Expr(cluster_rank);
+    }
+  }
+  return ir::rebuild(e, [this](const Expr& a) { return resolve(a); });
+}
+
+int Context::role(const std::string& name) {
+  auto it = std::find(roles.begin(), roles.end(), name);
+  if (it == roles.end()) it = roles.insert(roles.end(), name);
+  return static_cast<int>(it - roles.begin());
+}
+
+Expr Context::index_in(ir::Scope scope) const {
+  Expr t(thread);
+  switch (scope) {
+    case ir::Scope::thread: return 0;
+    case ir::Scope::warp: return t % 32;
+    case ir::Scope::warpgroup: return t % 128;
+    default: return t;
+  }
+}
+
+int Context::threads_of(ir::Scope scope) const {
+  switch (scope) {
+    case ir::Scope::thread: return 1;
+    case ir::Scope::warp: return 32;
+    case ir::Scope::warpgroup: return 128;
+    default: return kernel.threads;
+  }
+}
+
+Expr Context::axis_value(Axis a, const SourceLoc& loc) const {
+  Expr t(thread);
+  if (a == axis::laneid) return t % 32;
+  if (a == axis::warpid) return t / 32;
+  if (a == axis::wgid) return t / 128;
+  if (a == axis::wid_in_wg) return t / 32 % 4;
+  if (a == axis::tid_in_wg) return t % 128;
+  if (a == axis::tx) return t;
+  user_error(loc, "a register tile cannot be spread along axis '{}'", a.name());
+}
+
+}  // namespace tw::lowering

@@ -1,0 +1,41 @@
+#pragma once
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tilewright/ir/active_set.h"
+#include "tilewright/ir/kernel.h"
+#include "tilewright/lower/emitter.h"
+#include "tilewright/lower/memory_plan.h"
+
+namespace tw::lowering {
+
+// What the passes and dispatch rules share while one kernel is lowered.
+struct Context {
+  const ir::Kernel& kernel;
+  Emitter& emit;
+  const MemoryPlan& plan;
+  std::vector<std::string>& notes;  // what the author should know
+  std::vector<std::string>& roles;  // names, by the index that instructions carry
+
+  ir::VarRef thread;   // %tid.x, with its exact range
+  ir::VarRef cta[3];   // %ctaid
+  ir::VarRef grid[3];  // %nctaid
+  ir::VarRef cluster_rank;
+  ir::VarRef shared_base;  // address of the dynamic shared memory
+  ir::VarRef tensor_base;  // what tcgen05.alloc returned
+  std::unordered_map<const ir::Buffer*, ir::VarRef> global_base;
+  // Registers of register tiles: one a 32-bit element, one a pair of 16-bit elements.
+  std::unordered_map<const ir::Buffer*, std::vector<ptx::RegId>> registers;
+
+  // The same expression over this kernel's variables: every id of a thread becomes a function of its index in
+  // the CTA.
+  ir::Expr resolve(const ir::Expr& e) const;
+  int role(const std::string& name);  // its index
+  // A thread's index in its scope, and how many threads a scope has.
+  ir::Expr index_in(ir::Scope scope) const;
+  int threads_of(ir::Scope scope) const;
+  ir::Expr axis_value(Axis axis, const SourceLoc& loc) const;
+};
+
+}  // namespace tw::lowering

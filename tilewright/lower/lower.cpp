@@ -1,0 +1,305 @@
+#include "tilewright/lower/lower.h"
+
+#include <algorithm>
+
+#include "tilewright/base/error.h"
+#include "tilewright/lower/context.h"
+#include "tilewright/lower/statements.h"
+
+namespace tw {
+namespace lowering {
+namespace {
+
+using ir::Expr;
+
+std::string entry_name(const std::string& kernel) {
+  std::string s = kernel;
+  std::replace_if(
+      s.begin(), s.end(), [](char ch) { return !std::isalnum(static_cast<unsigned char>(ch)); }, '_');
+  return s;
+}
+
+ir::VarRef make_variable(std::string name, DType type, std::optional<int64_t> lo, std::optional<int64_t> hi,
+                         bool uniform) {
+  auto v = std::make_shared<ir::Variable>();
+  v->name = std::move(name);
+  v->type = type;
+  v->lo = lo;
+  v->hi = hi;
+  v->uniform = uniform;
+  return v;
+}
+
+// What the body finds ready: parameters, ids, initialised barriers, allocated tensor memory. And what it
+// leaves tidy.
+class Frame {
+ public:
+  Frame(const ir::Kernel& k, ptx::Function& f, ptx::DebugMap& names, const MemoryPlan& plan, Compiled& out)
+      : kernel_(k),
+        function_(f),
+        plan_(plan),
+        emit_(f),
+        context_{k, emit_, plan, out.notes, names.roles, {}, {}, {}, {}, {}, {}, {}, {}},
+        out_(out) {}
+
+  void write() {
+    emit_.at(kernel_.loc);
+    parameters();
+    ids();
+    register_tiles();
+    set_up();
+    lower_block(context_, kernel_.body, ir::ActiveSet::all(kernel_.threads));
+    tear_down();
+    emit_.emit("ret", {});
+    emit_.finish();
+  }
+
+ private:
+  ptx::RegId param(const std::string& name, ptx::Type type) {
+    ptx::Variable p;
+    p.space = ptx::Space::param;
+    p.type = type;
+    p.name = format("{}_{}", function_.name, name);
+    function_.params.push_back(p);
+    ptx::RegId r = emit_.fresh(bytes(type) == 8 ? ptx::Type::b64 : ptx::Type::b32);
+    emit_.emit(format("ld.param.b{}", bytes(type) * 8), {ptx::reg(r), ptx::address(ptx::symbol(p.name))});
+    return r;
+  }
+
+  static Size size_of(const Expr& e, const ir::Buffer& b) {
+    if (auto c = e.constant()) return {*c, {}};
+    if (e->op == ir::Op::variable) return {0, e->variable->name};
+    user_error(b.loc, "an extent of '{}' is {}; it must be a number or a size of the kernel", b.name,
+               to_string(e));
+  }
+
+  void parameters() {
+    for (const ir::BufferRef& b : kernel_.globals) {
+      Param p;
+      p.kind = Param::Kind::tensor;
+      p.name = b->name;
+      p.dtype = b->dtype;
+      p.align = b->align;
+      p.loc = b->loc;
+      for (const Expr& e : b->shape) p.shape.push_back(size_of(e, *b));
+      out_.params.push_back(p);
+      ptx::RegId generic = param(b->name, ptx::Type::u64), global = emit_.fresh(ptx::Type::b64);
+      emit_.emit("cvta.to.global.u64", {ptx::reg(global), ptx::reg(generic)});
+      auto v = std::make_shared<ir::Variable>();
+      v->name = b->name;
+      v->type = DType::i64;
+      v->multiple_of = b->align;
+      context_.global_base[b.get()] = v;
+      emit_.bind(v, global);
+    }
+    for (const auto* list : {&kernel_.sizes, &kernel_.scalars}) {
+      for (const ir::VarRef& v : *list) {
+        Param p;
+        p.kind = list == &kernel_.sizes ? Param::Kind::size : Param::Kind::scalar;
+        p.name = v->name;
+        p.dtype = v->type;
+        p.loc = v->loc;
+        out_.params.push_back(p);
+        emit_.bind(v, param(v->name, bits(v->type) == 64 ? ptx::Type::b64 : ptx::Type::b32));
+      }
+    }
+  }
+
+  ir::VarRef special(const char* reg, const char* name, std::optional<int64_t> hi, bool uniform) {
+    ir::VarRef v = make_variable(name, DType::i32, 0, hi, uniform);
+    ptx::RegId r = emit_.fresh(ptx::Type::b32);
+    emit_.emit("mov.b32", {ptx::reg(r), ptx::special(reg)});
+    emit_.bind(v, r);
+    return v;
+  }
+
+  void ids() {
+    context_.thread = special("%tid.x", "thread", kernel_.threads - 1, false);
+    static constexpr const char* kCta[] = {"%ctaid.x", "%ctaid.y", "%ctaid.z"};
+    static constexpr const char* kGrid[] = {"%nctaid.x", "%nctaid.y", "%nctaid.z"};
+    for (int i = 0; i < 3; ++i) {
+      auto n = kernel_.grid[i].constant();
+      if (!n || *n > 1)
+        context_.cta[i] = special(kCta[i], kCta[i] + 1, n ? std::optional(*n - 1) : std::nullopt, true);
+      if (!n) context_.grid[i] = special(kGrid[i], kGrid[i] + 1, std::nullopt, true);
+    }
+    int ctas = kernel_.cluster[0] * kernel_.cluster[1] * kernel_.cluster[2];
+    if (ctas > 1) context_.cluster_rank = special("%cluster_ctarank", "cluster_rank", ctas - 1, true);
+
+    auto base = std::make_shared<ir::Variable>();
+    base->name = "shared";
+    base->lo = 0;
+    base->hi = 1 << 18;
+    base->multiple_of = 1024;
+    context_.shared_base = base;
+    if (plan_.shared_bytes != 0) {
+      ptx::RegId r = emit_.fresh(ptx::Type::b32);
+      emit_.emit("mov.b32", {ptx::reg(r), ptx::symbol("smem")});
+      emit_.bind(context_.shared_base, r);
+    }
+  }
+
+  void register_tiles() {
+    for (const ir::BufferRef& b : kernel_.buffers) {
+      if (b->space != ir::Space::registers) continue;
+      int width = bits(b->dtype);
+      if (width != 16 && width != 32)
+        user_error(b->loc, "register tiles hold 16- or 32-bit elements; '{}' holds {}", b->name,
+                   name(b->dtype));
+      int64_t elements = b->layout.tile_layout().storage().span();
+      if (elements * width % 32 != 0)
+        user_error(b->loc, "a thread's part of '{}' is {} elements of 16 bits: an odd number", b->name,
+                   elements);
+      int64_t words = elements * width / 32;
+      if (words > 255)
+        user_error(b->loc, "'{}' takes {} registers of each thread; there are 255", b->name, words);
+      auto& regs = context_.registers[b.get()];
+      for (int64_t i = 0; i < words; ++i)
+        regs.push_back(emit_.fresh(b->dtype == DType::f32 ? ptx::Type::f32 : ptx::Type::b32));
+    }
+  }
+
+  // By one warp: each thread of the others would branch around it.
+  template <class F>
+  void only(const Expr& condition, F&& body) {
+    std::string end = emit_.fresh_label("skip");
+    ptx::Operand p = emit_.value(condition);
+    emit_.emit_if(ptx::negated(p.as<ptx::RegOperand>()->reg), "bra", {ptx::symbol(end)});
+    emit_.open(Emitter::RegionKind::branch);
+    body();
+    emit_.close();
+    emit_.label(end);
+  }
+
+  void set_up() {
+    std::vector<ir::BufferRef> barriers;
+    for (const ir::BufferRef& b : kernel_.buffers)
+      if (b->is_barrier) barriers.push_back(b);
+    Expr thread(context_.thread);
+    if (!barriers.empty()) {
+      emit_.comment("one thread initialises the barriers");
+      only(thread == 0, [&] {
+        for (const ir::BufferRef& b : barriers) {
+          emit_.at(b->loc);
+          for (int64_t s = 0; s < *b->shape[0].constant(); ++s)
+            emit_.emit("mbarrier.init.shared::cta.b64",
+                       {emit_.address(barrier_address(context_, *b, Expr(s))), ptx::integer(b->arrivals)});
+        }
+        // "mbarrier.init": visible to the async proxy and, in a cluster, to the peers.
+        emit_.emit("fence.mbarrier_init.release.cluster", {});
+      });
+    }
+    if (plan_.tensor_memory_columns != 0) {
+      emit_.comment("one warp allocates tensor memory");
+      only(thread < 32, [&] {
+        emit_.emit("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32",
+                   {slot(), ptx::integer(plan_.tensor_memory_columns)});
+        emit_.emit("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned", {});
+      });
+    }
+    emit_.at(kernel_.loc);
+    if (plan_.tensor_memory_columns != 0) emit_.emit("tcgen05.fence::before_thread_sync", {});
+    if (!barriers.empty() || plan_.tensor_memory_columns != 0)
+      emit_.emit("barrier.sync.aligned", {ptx::integer(0)});
+    if (plan_.tensor_memory_columns == 0) return;
+    emit_.emit("tcgen05.fence::after_thread_sync", {});
+    context_.tensor_base = make_variable("tensor_memory", DType::i32, 0, std::nullopt, true);
+    ptx::RegId r = emit_.fresh(ptx::Type::b32);
+    emit_.emit("ld.shared.b32", {ptx::reg(r), slot()});
+    emit_.bind(context_.tensor_base, r);
+  }
+
+  ptx::Operand slot() {
+    return emit_.address(Expr(context_.shared_base) + Expr(static_cast<int64_t>(plan_.tensor_memory_slot)));
+  }
+
+  void tear_down() {
+    emit_.at(kernel_.loc);
+    if (plan_.tensor_memory_columns == 0) return;
+    emit_.comment("the warp that allocated tensor memory frees it, after the last use");
+    emit_.emit("tcgen05.fence::before_thread_sync", {});
+    emit_.emit("barrier.sync.aligned", {ptx::integer(0)});
+    only(Expr(context_.thread) < 32, [&] {
+      emit_.emit("tcgen05.fence::after_thread_sync", {});
+      emit_.emit(
+          "tcgen05.dealloc.cta_group::1.sync.aligned.b32",
+          {ptx::reg(emit_.reg(Expr(context_.tensor_base))), ptx::integer(plan_.tensor_memory_columns)});
+    });
+  }
+
+  const ir::Kernel& kernel_;
+  ptx::Function& function_;
+  const MemoryPlan& plan_;
+  Emitter emit_;
+  Context context_;
+  Compiled& out_;
+};
+
+// The value of an expression over run-time sizes.
+int64_t evaluate(const Expr& e, const std::function<int64_t(const std::string&)>& size) {
+  Expr x = e;
+  ir::visit(e, [&](const Expr& part) {
+    if (part->op == ir::Op::variable) x = ir::substitute(x, part->variable, Expr(size(part->variable->name)));
+  });
+  auto c = x.constant();
+  if (!c) internal_error({}, "{} has no value at launch", to_string(e));
+  return *c;
+}
+
+}  // namespace
+}  // namespace lowering
+
+Compiled lower(const ir::Kernel& kernel) {
+  using namespace lowering;
+  Compiled out;
+  out.name = kernel.name;
+  out.entry = entry_name(kernel.name);
+  auto names = std::make_shared<ptx::DebugMap>();
+  names->kernel = kernel.name;
+  MemoryPlan plan = plan_memory(kernel, *names);
+
+  auto module = std::make_shared<ptx::Module>();
+  module->name = kernel.name;
+  module->version_major = 8;
+  module->version_minor = 7;
+  module->target = {ir::name(kernel.arch)};
+  if (kernel.arch == ir::Arch::sm_103a) module->version_minor = 8;
+  if (plan.shared_bytes != 0) {
+    ptx::Variable shared;
+    shared.space = ptx::Space::shared;
+    shared.type = ptx::Type::b8;
+    shared.name = "smem";
+    shared.align = 1024;
+    shared.is_array = true;
+    shared.dims = {-1};
+    shared.linkage = {"extern"};
+    module->items.push_back(shared);
+  }
+  ptx::Function f;
+  f.name = out.entry;
+  f.linkage = {"visible"};
+  f.directives = {format(".reqntid {}, 1, 1", kernel.threads), ".minnctapersm 1"};
+  int ctas = kernel.cluster[0] * kernel.cluster[1] * kernel.cluster[2];
+  if (ctas > 1)
+    f.directives.push_back(
+        format(".reqnctapercluster {}, {}, {}", kernel.cluster[0], kernel.cluster[1], kernel.cluster[2]));
+  Frame(kernel, f, *names, plan, out).write();
+  for (const Param& p : out.params) names->params.push_back(p.name);
+  module->items.push_back(std::move(f));
+
+  for (int i = 0; i < 3; ++i) {
+    out.grid[i] = [e = kernel.grid[i]](const auto& size) { return evaluate(e, size); };
+    out.cluster[i] = static_cast<uint32_t>(kernel.cluster[i]);
+  }
+  for (const ir::Requirement& r : kernel.requirements)
+    out.requirements.push_back(
+        {[e = r.condition](const auto& size) { return evaluate(e, size) != 0; }, r.text, r.loc});
+  out.block[0] = static_cast<uint32_t>(kernel.threads);
+  out.dynamic_shared = static_cast<uint32_t>(plan.shared_bytes);
+  out.text = std::make_shared<const std::string>(ptx::print_and_number(*module));
+  out.module = module;
+  out.names = names;
+  return out;
+}
+
+}  // namespace tw

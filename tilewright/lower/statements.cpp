@@ -1,0 +1,243 @@
+#include "tilewright/lower/statements.h"
+
+#include "tilewright/base/error.h"
+#include "tilewright/lower/address.h"
+#include "tilewright/lower/dispatch/dispatch.h"
+
+namespace tw::lowering {
+
+using ir::Expr;
+
+Expr barrier_address(const Context& c, const ir::Buffer& barrier, const Expr& stage) {
+  return Expr(c.shared_base) + Expr(static_cast<int64_t>(c.plan.shared.at(&barrier))) +
+         c.resolve(stage) * Expr(8);
+}
+
+namespace {
+
+using Variables = std::unordered_set<const ir::Variable*>;
+
+// Variables that a block may change.
+void assigned_in(const ir::Block& block, Variables& out) {
+  for (const ir::Stmt& s : block) {
+    if (auto* a = std::get_if<ir::Assign>(&s.node)) out.insert(a->variable.get());
+    else if (auto* i = std::get_if<ir::Intrinsic>(&s.node)) {
+      if (i->result) out.insert(i->result.get());
+    } else if (auto* f = std::get_if<ir::For>(&s.node)) assigned_in(*f->body, out);
+    else if (auto* w = std::get_if<ir::While>(&s.node)) assigned_in(*w->body, out);
+    else if (auto* r = std::get_if<ir::Role>(&s.node)) assigned_in(*r->body, out);
+    else if (auto* e = std::get_if<ir::Elected>(&s.node)) assigned_in(*e->body, out);
+    else if (auto* i2 = std::get_if<ir::If>(&s.node)) {
+      assigned_in(*i2->then, out);
+      if (i2->otherwise) assigned_in(*i2->otherwise, out);
+    }
+  }
+}
+
+class Writer {
+ public:
+  explicit Writer(Context& c) : c_(c), e_(c.emit) {}
+
+  void block(const ir::Block& block, const ir::ActiveSet& active) {
+    for (const ir::Stmt& s : block) {
+      loc_ = s.loc;
+      e_.at(s.loc);
+      std::visit([&](const auto& n) { statement(n, active); }, s.node);
+    }
+  }
+
+ private:
+  void branch_if_not(const ptx::Operand& predicate, const std::string& target) {
+    const auto* p = predicate.as<ptx::RegOperand>();
+    e_.emit_if(p->negated ? ptx::reg(p->reg) : ptx::negated(p->reg), "bra", {ptx::symbol(target)});
+  }
+
+  void statement(const ir::Declare& d, const ir::ActiveSet&) { e_.declare(d.variable, c_.resolve(d.value)); }
+  void statement(const ir::Assign& a, const ir::ActiveSet&) { e_.assign(a.variable, c_.resolve(a.value)); }
+
+  void guarded(const ptx::Operand& predicate, const ir::Block& body, const ir::ActiveSet& active,
+               Emitter::RegionKind kind) {
+    std::string end = e_.fresh_label("skip");
+    branch_if_not(predicate, end);
+    e_.open(kind);
+    block(body, active);
+    e_.close();
+    e_.label(end);
+  }
+
+  void statement(const ir::If& i, const ir::ActiveSet& active) {
+    Expr condition = c_.resolve(i.condition);
+    SourceLoc here = loc_;
+    ir::ActiveSet yes = active.guarded(i.condition, here), no = active.guarded(!i.condition, here);
+    if (auto fixed = condition.constant()) {
+      if (*fixed) block(*i.then, yes);
+      else if (i.otherwise) block(*i.otherwise, no);
+      return;
+    }
+    ptx::Operand p = e_.value(condition);
+    if (!i.otherwise) return guarded(p, *i.then, yes, Emitter::RegionKind::branch);
+    std::string otherwise = e_.fresh_label("else"), end = e_.fresh_label("end");
+    branch_if_not(p, otherwise);
+    e_.open(Emitter::RegionKind::branch);
+    block(*i.then, yes);
+    e_.emit("bra", {ptx::symbol(end)});
+    e_.close();
+    e_.label(otherwise);
+    e_.open(Emitter::RegionKind::branch);
+    block(*i.otherwise, no);
+    e_.close();
+    e_.label(end);
+  }
+
+  // The test stands at the end; a loop that may not run at all is guarded once.
+  void statement(const ir::For& f, const ir::ActiveSet& active) {
+    Expr begin = c_.resolve(f.begin), end = c_.resolve(f.end);
+    Expr runs = begin < end;
+    if (runs.is(0)) return;
+    std::string top = e_.fresh_label("loop"), done = e_.fresh_label("done");
+    if (!runs.is(1)) branch_if_not(e_.value(runs), done);
+    ir::For resolved = f;
+    resolved.begin = begin;
+    resolved.end = end;
+    bool same_count = ir::is_uniform(f.begin) && ir::is_uniform(f.end);
+    ir::ActiveSet inside = same_count ? active : active.guarded(Expr(f.variable) < f.end, loc_);
+    ptx::Operand limit = e_.value(end);
+    e_.declare(f.variable, begin);
+    Variables assigned;
+    assigned_in(*f.body, assigned);
+    e_.open(Emitter::RegionKind::loop, assigned, &resolved);
+    block(*f.body, inside);
+    e_.at(loc_);
+    e_.turn();
+    ptx::RegId counter = e_.register_of(f.variable), again = e_.fresh(ptx::Type::pred);
+    std::string type = type_suffix(f.variable->type);
+    e_.emit("add." + type, {ptx::reg(counter), ptx::reg(counter), ptx::integer(f.step)});
+    e_.emit("setp.lt." + type, {ptx::reg(again), ptx::reg(counter), limit});
+    e_.emit_if(ptx::reg(again), "bra", {ptx::symbol(top)});
+    e_.close_loop(top);
+    e_.label(done);
+  }
+
+  void statement(const ir::While& w, const ir::ActiveSet& active) {
+    std::string top = e_.fresh_label("while"), done = e_.fresh_label("done");
+    Variables assigned;
+    assigned_in(*w.body, assigned);
+    SourceLoc here = loc_;
+    e_.open(Emitter::RegionKind::loop, assigned);
+    branch_if_not(e_.value(c_.resolve(w.condition)), done);
+    block(*w.body, active.guarded(w.condition, here));
+    e_.emit("bra", {ptx::symbol(top)});
+    e_.close_loop(top);
+    e_.label(done);
+  }
+
+  void statement(const ir::Role& r, const ir::ActiveSet& active) {
+    Expr warp = Expr(c_.thread) / 32;
+    Expr mine = warp >= r.first_warp && warp < r.first_warp + r.warps;
+    ir::ActiveSet inside = active.warps(r.first_warp, r.warps, loc_);
+    e_.comment("role " + r.name);
+    int index = c_.role(r.name), outer = e_.role();
+    if (mine.is(1)) {
+      e_.role(index);
+      block(*r.body, inside);
+    } else {
+      ptx::Operand p = e_.value(mine);
+      e_.role(index);
+      guarded(p, *r.body, inside, Emitter::RegionKind::role);
+    }
+    e_.role(outer);
+  }
+
+  void statement(const ir::Elected& el, const ir::ActiveSet& active) {
+    ptx::RegId p = e_.fresh(ptx::Type::pred);
+    e_.emit("elect.sync", {ptx::pair(ptx::sink(), ptx::reg(p)), ptx::integer(-1)});
+    guarded(ptx::reg(p), *el.body, active.elected(loc_), Emitter::RegionKind::branch);
+  }
+
+  void statement(const ir::Sync& s, const ir::ActiveSet&) {
+    switch (s.scope) {
+      case ir::Scope::thread: break;
+      case ir::Scope::warp: e_.emit("bar.warp.sync", {ptx::integer(-1)}); break;
+      case ir::Scope::warpgroup:
+        if (c_.kernel.threads == 128) {
+          e_.emit("barrier.sync.aligned", {ptx::integer(0)});
+          break;
+        }
+        // Barrier 0 is the CTA's; each warpgroup has one of its own.
+        e_.emit("barrier.sync.aligned", {ptx::reg(e_.reg(Expr(c_.thread) / 128 + 1)), ptx::integer(128)});
+        break;
+      case ir::Scope::cta: e_.emit("barrier.sync.aligned", {ptx::integer(0)}); break;
+      case ir::Scope::cluster:
+        e_.emit("barrier.cluster.arrive.aligned", {});
+        e_.emit("barrier.cluster.wait.aligned", {});
+        break;
+    }
+  }
+
+  void statement(const ir::TileOp& op, const ir::ActiveSet& active) {
+    std::string text = format("{}.{} {}", ir::name(op.scope), ir::name(op.kind), to_string(op.operands[0]));
+    for (size_t i = 1; i < op.operands.size(); ++i)
+      text += (i == 1 ? " <- " : ", ") + to_string(op.operands[i]);
+    e_.comment(text);
+    dispatch(c_, Site{op, active, loc_});
+  }
+
+  void statement(const ir::BarrierOp& b, const ir::ActiveSet& active) {
+    ptx::Operand at = e_.address(barrier_address(c_, *b.barrier, b.stage));
+    switch (b.kind) {
+      case ir::BarrierOp::Kind::wait: {
+        ptx::Operand parity = ptx::reg(e_.reg(c_.resolve(b.operand)));
+        ptx::RegId done = e_.fresh(ptx::Type::pred);
+        std::string top = e_.fresh_label("wait");
+        e_.label(top);
+        e_.emit("mbarrier.try_wait.parity.shared::cta.b64", {ptx::reg(done), at, parity});
+        e_.emit_if(ptx::negated(done), "bra", {ptx::symbol(top)});
+        break;
+      }
+      case ir::BarrierOp::Kind::arrive: e_.emit("mbarrier.arrive.shared::cta.b64", {ptx::sink(), at}); break;
+      case ir::BarrierOp::Kind::commit:
+        if (!ir::is_blackwell(c_.kernel.arch))
+          user_error(loc_, "commit belongs to tcgen05; {} has none", ir::name(c_.kernel.arch));
+        if (!active.one_thread())
+          user_error(loc_, "commit arrives once for each thread that runs it: active are {}; elect one",
+                     active.to_string());
+        e_.emit("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64", {at});
+        break;
+    }
+  }
+
+  void statement(const ir::Intrinsic& i, const ir::ActiveSet&) {
+    std::vector<ptx::Operand> operands;
+    if (i.result) {
+      ptx::RegId r = e_.fresh(register_type(i.result->type));
+      operands.push_back(ptx::reg(r));
+      e_.bind(i.result, r);
+    }
+    for (const ir::Intrinsic::Operand& o : i.operands) {
+      if (const Expr* x = std::get_if<Expr>(&o)) {
+        operands.push_back(e_.value(c_.resolve(*x)));
+      } else {
+        const ir::Tile& t = std::get<ir::Tile>(o);
+        std::vector<Expr> first(t.shape().size(), Expr(0));
+        operands.push_back(e_.address(element_address(c_, t, first)));
+      }
+    }
+    try {
+      e_.emit(i.opcode, std::move(operands));
+    } catch (const Error& error) {  // the author's own opcode: his error, not ours
+      throw Error(ErrorKind::user, loc_, error.message(), error.notes());
+    }
+  }
+
+  Context& c_;
+  Emitter& e_;
+  SourceLoc loc_;
+};
+
+}  // namespace
+
+void lower_block(Context& c, const ir::Block& block, const ir::ActiveSet& active) {
+  Writer(c).block(block, active);
+}
+
+}  // namespace tw::lowering
