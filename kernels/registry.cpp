@@ -1,0 +1,45 @@
+#include "kernels/registry.h"
+
+#include "kernels/gemm/ladder.h"
+#include "tilewright/base/error.h"
+
+namespace tw::kernels {
+namespace {
+
+using Build = ir::Kernel (*)(const GemmShape&, dsl::Arch);
+
+GemmKernel step(int number, std::string idea, Build hopper, Build blackwell, GemmShape demo) {
+  auto build = [hopper, blackwell](const GemmShape& s, std::string_view arch) {
+    dsl::Arch a = ir::arch_from_name(arch);
+    if (s.m < 0 || s.n < 0 || s.k < 0)
+      user_error({}, "a GEMM has extents of at least 0, got {} x {} x {}", s.m, s.n, s.k);
+    if (s.dtype != DType::f16 && s.dtype != DType::bf16)
+      user_error({}, "the GEMM ladder computes f16 and bf16, not {}", name(s.dtype));
+    return ir::is_blackwell(a) ? blackwell(s, a) : hopper(s, a);
+  };
+  return {format("gemm.step{}", number), std::move(idea), {"sm_90a", "sm_100a", "sm_103a"}, build, demo};
+}
+
+}  // namespace
+
+std::span<const GemmKernel> gemm_kernels() {
+  static const std::vector<GemmKernel> kernels{
+      step(1, "one CTA, one tile: global to shared to tensor core and back", sm_90a::gemm_step1,
+           sm_100a::gemm_step1, {128, 128, 64}),
+      step(2, "a loop over K; one pair of shared tiles, one accumulator", sm_90a::gemm_step2,
+           sm_100a::gemm_step2, {128, 128, 512}),
+      step(3, "a grid: one CTA for each tile of D", sm_90a::gemm_step3, sm_100a::gemm_step3, {384, 256, 512}),
+  };
+  return kernels;
+}
+
+const GemmKernel& gemm_kernel(std::string_view name) {
+  std::string known;
+  for (const GemmKernel& k : gemm_kernels()) {
+    if (k.name == name) return k;
+    known += (known.empty() ? "" : ", ") + k.name;
+  }
+  user_error({}, "unknown kernel '{}'; known: {}", name, known);
+}
+
+}  // namespace tw::kernels
