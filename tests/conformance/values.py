@@ -48,8 +48,11 @@ def token_of(type_name, bits):
         return hex(bits)
     for digits in range(1, 18):
         text = f"{value:.{digits}g}"
-        if bits_of(type_name, text) == bits:
-            return text
+        try:
+            if bits_of(type_name, text) == bits:
+                return text
+        except OverflowError:  # rounded up, the largest numbers leave the range
+            continue
     raise ValueError(f"no decimal text for {hex(bits)}")
 
 

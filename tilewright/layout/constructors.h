@@ -14,8 +14,7 @@ namespace tw {
 // 32/b).. of 32-bit register i div 32/b. A wrong shape or type is a user error that names the shapes there
 // are.
 
-// --- Shared memory
-// ---------------------------------------------------------------------------------------------------
+// --- Shared memory ---------------------------------------------------------------------------------------
 
 // The logical shape of a swizzle atom: 8 rows of the swizzle's width.
 Shape mma_shared_atom_shape(DType element, SwizzleMode mode);
@@ -24,8 +23,7 @@ Shape mma_shared_atom_shape(DType element, SwizzleMode mode);
 // K of the atom's.
 Layout mma_shared_layout(DType element, SwizzleMode mode, std::span<const int64_t> shape);
 
-// --- Warp and warpgroup fragments
-// ------------------------------------------------------------------------------------
+// --- Warp and warpgroup fragments ------------------------------------------------------------------------
 
 // mma.m16n8kK ("Matrix Fragments for mma.m16n8k16" and neighbours): A is (16, k), B is (k, 8), C and D are
 // (16, 8).
@@ -44,8 +42,7 @@ TileLayout wgmma_a_fragment(DType element);
 // One row a thread of the warpgroup: (128, columns), thread r holds row r.
 TileLayout row_per_thread_layout(int64_t columns, int64_t rows = 128);
 
-// --- Tensor memory
-// ---------------------------------------------------------------------------------------------------
+// --- Tensor memory ---------------------------------------------------------------------------------------
 
 // tcgen05.ld / .st shapes ("Matrix fragments for shape .32x32b" and neighbours).
 enum class Tcgen05Shape : uint8_t { s32x32b, s16x64b, s16x128b, s16x256b };
@@ -78,8 +75,7 @@ TileLayout tmem_mma_operand_layout(DataPath path, int64_t columns, int64_t n);
 // a copy.
 TileLayout sf_tmem_layout(int64_t rows, int64_t scales, int64_t scales_per_mma = 4);
 
-// --- Partitioned scratchpads
-// -----------------------------------------------------------------------------------------
+// --- Partitioned scratchpads -----------------------------------------------------------------------------
 
 // kinds has one letter a dimension, P (partition) or F (free); both are row-major. A single P dimension above
 // 128 is split, its higher part becoming the slowest free dimension.
@@ -87,8 +83,7 @@ TileLayout partitioned_layout(std::string_view kinds, std::span<const int64_t> s
 // The free coordinate split into banks of 512 elements.
 TileLayout to_banks(const TileLayout& layout);
 
-// --- Permutation through shuffles
-// ------------------------------------------------------------------------------------
+// --- Permutation through shuffles ------------------------------------------------------------------------
 
 // How a warp moves a tile from `source` to `target`, two plain layouts of the same elements in shared memory,
 // without bank conflicts: in step r, lane l takes element l + 32*(r XOR (l >> (5-k))), so the k highest bits

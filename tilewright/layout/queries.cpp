@@ -65,6 +65,45 @@ BankReport bank_conflicts(const Layout& layout, const WarpAccess& access, int el
   return bank_conflicts(address, access.bytes);
 }
 
+WarpAccess warp_access(std::span<const int64_t> shape, size_t along, int element_bits, int bytes) {
+  if (along >= shape.size()) user_error({}, "dimension {} of a tile of {} dimensions", along, shape.size());
+  const int64_t vector = std::max(1, bytes * 8 / element_bits);
+  if (shape.back() % vector != 0)
+    user_error({}, "a row of {} elements of {} bits is no multiple of {} bytes", shape.back(), element_bits,
+               bytes);
+  Shape vectors(shape.begin(), shape.end());
+  vectors.back() /= vector;
+  Shape turned = vectors;  // the walked dimension varies fastest
+  turned.erase(turned.begin() + static_cast<std::ptrdiff_t>(along));
+  turned.push_back(vectors[along]);
+  WarpAccess access{{}, bytes};
+  const int64_t n = volume(vectors);
+  for (int64_t lane = 0; lane < 32; ++lane) {
+    int64_t& element = access.element[static_cast<size_t>(lane)];
+    element = -1;
+    if (lane >= n) continue;
+    Shape c = delinearize(lane, turned);
+    c.insert(c.begin() + static_cast<std::ptrdiff_t>(along), c.back());
+    c.pop_back();
+    element = linearize(c, vectors) * vector;
+  }
+  return access;
+}
+
+std::string to_string(const BankReport& report) {
+  if (report.conflict_free()) return format("{} wavefronts, no bank conflict", report.wavefronts);
+  std::string out = format("{} wavefronts where {} would do", report.wavefronts, report.ideal);
+  constexpr size_t shown = 4;
+  for (size_t i = 0; i < std::min(shown, report.conflicts.size()); ++i) {
+    const BankConflict& c = report.conflicts[i];
+    out += format("{} bank {} has {} words in phase {} (lanes", i == 0 ? ":" : ",", c.bank, c.words, c.phase);
+    for (int lane : c.lanes) out += format(" {}", lane);
+    out += ")";
+  }
+  if (report.conflicts.size() > shown) out += format(", and {} more", report.conflicts.size() - shown);
+  return out;
+}
+
 int vector_width(const Layout& layout, int element_bits, int64_t base_alignment) {
   const int64_t run_bits = std::gcd(layout.aligned_run() * element_bits, 128);
   if (run_bits < 8) return 0;

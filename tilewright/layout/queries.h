@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tilewright/layout/layout.h"
@@ -42,6 +43,14 @@ BankReport bank_conflicts(std::span<const int64_t> byte_address, int bytes);
 // The same for elements of `element_bits` bits in a buffer of this layout, which starts at a multiple of 128
 // bytes.
 BankReport bank_conflicts(const Layout& layout, const WarpAccess& access, int element_bits);
+
+// The access of a warp that walks over dimension `along` of a tile: lane l moves the l-th vector of `bytes`
+// bytes (along the last dimension) in that direction, going on in the other dimensions, last first, where the
+// dimension ends. Lanes beyond the tile are inactive.
+WarpAccess warp_access(std::span<const int64_t> shape, size_t along, int element_bits, int bytes);
+
+// "32 wavefronts where 4 would do: bank 0 has 8 words in phase 0 (lanes 0 1 2 3 4 5 6 7), ..."
+std::string to_string(const BankReport& report);
 
 // The widest vector, in bytes (1, 2, 4, 8 or 16; 0 when an element is no whole byte and cannot be joined to
 // others), with which every aligned run of elements can be moved at once: bounded by contiguity, by the

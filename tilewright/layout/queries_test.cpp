@@ -73,6 +73,25 @@ TEST(BankConflicts, InactiveLanesAndMisalignment) {
   EXPECT_THROW(bank_conflicts(row, lanes(3, [](int64_t l) { return l; }), 32), Error);
 }
 
+TEST(BankConflicts, WalksAndWords) {
+  const Shape tile{8, 64};
+  const WarpAccess down = warp_access(tile, 0, 16, 16), across = warp_access(tile, 1, 16, 16);
+  EXPECT_EQ(down.element[1], 64);  // the next row
+  EXPECT_EQ(down.element[8], 8);   // past the last row: the next 16 bytes
+  EXPECT_EQ(across.element[1], 8);
+  EXPECT_EQ(across.element[8], 64);
+  EXPECT_EQ(warp_access(Shape{2, 8}, 0, 16, 16).element[2], -1);
+  EXPECT_THROW(warp_access(Shape{8, 60}, 0, 16, 16), Error);
+  EXPECT_THROW(warp_access(tile, 2, 16, 16), Error);
+  EXPECT_EQ(to_string(bank_conflicts(TileLayout::row_major({8, 64}), across, 16)),
+            "4 wavefronts, no bank conflict");
+  EXPECT_EQ(
+      to_string(bank_conflicts(parse_layout("S(2,8):(64,1)"), warp_access(Shape{2, 8}, 0, 16, 16), 16)),
+      "2 wavefronts where 1 would do: bank 0 has 2 words in phase 0 (lanes 0 1), bank 1 has 2 words in phase "
+      "0 "
+      "(lanes 0 1), bank 2 has 2 words in phase 0 (lanes 0 1), bank 3 has 2 words in phase 0 (lanes 0 1)");
+}
+
 TEST(VectorWidth, BoundedByEachRule) {
   EXPECT_EQ(vector_width(TileLayout::row_major({8, 64}), 16), 16);
   EXPECT_EQ(vector_width(TileLayout::row_major({8, 64}), 16, 4), 4);    // the buffer's alignment

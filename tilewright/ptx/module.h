@@ -59,8 +59,11 @@ struct Immediate {
   bool is_unsigned = false;  // written with a U suffix
   bool operator==(const Immediate&) const = default;
 };
-struct Symbol {  // a variable, function or label
+struct Symbol {  // a variable, function or label; "table+8", "generic(table)", in initialisers also "0xff00(table)"
   std::string name;
+  int64_t offset = 0;
+  bool generic = false;
+  uint64_t mask = 0;  // 0: none
   bool operator==(const Symbol&) const = default;
 };
 struct Sink {  // "_"
