@@ -121,7 +121,7 @@ done:
   add.s64 %x0, %x0, %x1;
   st.global.b32 [%x0], %t1;
   ret;
-""", [], [output("d", "u32", 256)], block=[256, 1, 1], directives=".maxntid 256, 1, 1\n.minnctapersm 1")
+""", [], [output("d", "u32", 256)], block=[256, 1, 1], directives=".maxntid 256, 1, 1\n.maxnreg 104")
 elementwise("control/hints", "Prefetches, fences, nanosleep and pmevent are accepted and change nothing",
             "Data Movement and Conversion Instructions: prefetch; Parallel Synchronization and Communication Instructions: membar, fence", [lanes],
             [Op("ld.param.u64 %u0, [in_a];\nprefetch.global.L1 [%u0];\nprefetch.global.L2 [%u0];\nprefetchu.L1 [%u0];\nfence.acq_rel.cta;\nfence.sc.gpu;\nfence.acq_rel.sys;\n"
