@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/assemble.h"
 #include "tilewright/base/error.h"
+#include "tilewright/ptx/module.h"
 
 namespace tw::conformance {
 namespace {
@@ -101,6 +103,23 @@ TEST(ConformanceText, RecordingKeepsTheRestOfTheFile) {
   const std::string after((std::istreambuf_iterator<char>(in)), {});
   EXPECT_EQ(after.substr(0, after.find(" \"recorded\"")), text.substr(0, text.find(" \"recorded\"")));
   EXPECT_NE(after.find("\"1*2 -1 7\""), std::string::npos);
+}
+
+// The law of the PTX room over this folder: print -> parse -> print is the identity, and ptxas takes the
+// print.
+TEST(ConformanceModules, ParseAndPrint) {
+  const std::string root = TW_SOURCE_DIR "/tests/conformance";
+  for (const std::string& name : case_names(root)) {
+    SCOPED_TRACE(name);
+    const Case test = load_case(root, name);
+    try {
+      const std::string once = ptx::print(ptx::parse(test.ptx, test.ptx_path));
+      EXPECT_EQ(ptx::print(ptx::parse(once, "printed.ptx")), once);
+      EXPECT_TRUE(testing::assembles(once, "sm_90a"));
+    } catch (const Error& error) {
+      ADD_FAILURE() << error.what();
+    }
+  }
 }
 
 }  // namespace

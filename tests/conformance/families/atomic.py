@@ -96,10 +96,10 @@ retry:
   setp.ne.u32 %p, %t6, %t4;
   @%p bra retry;
   bar.sync 0;
-  ld.shared.b32 %t3, [cell+32];
-  ld.shared.b32 %t4, [cell+36];
-  add.u32 %t3, %t3, %t4;
   setp.eq.u32 %p, %i, 0;
+  @%p ld.shared.b32 %t3, [cell+32];
+  @%p ld.shared.b32 %t4, [cell+36];
+  @%p add.u32 %t3, %t3, %t4;
   @%p st.shared.b32 [cell+32], %t3;
   @%p st.shared.b32 [cell+36], 0;
   bar.sync 0;

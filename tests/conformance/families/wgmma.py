@@ -85,24 +85,25 @@ def high_word(operand):
     return SWIZZLE_CODE[operand.swizzle] << 30 | operand.base_offset << 17 | (operand.stride & 0x3FFFF) >> 4
 
 
-def descriptor(register, operand, chunk):
-    """PTX that makes a descriptor from %smem, the 32-bit shared address."""
+def descriptor(register, operand, chunk, base="%smem"):
+    """PTX that makes a descriptor from a 32-bit shared address."""
     start = operand.offset + chunk * operand.advance
-    return [f"  add.u32 %t0, %smem, {start};", "  and.b32 %t0, %t0, 0x3FFFF;", "  shr.u32 %t0, %t0, 4;",
+    return [f"  add.u32 %t0, {base}, {start};", "  and.b32 %t0, %t0, 0x3FFFF;", "  shr.u32 %t0, %t0, 4;",
             f"  or.b32 %t0, %t0, {((operand.leading & 0x3FFFF) >> 4) << 16:#x};",
             f"  mov.b64 {register}, {{%t0, {high_word(operand):#x}}};"]
 
 
 def wgmma(name, title, a_type="f16", b_type=None, d_type="f32", n=16, a=None, b=None, chunks=1, scale=(1, 1), satfinite=False,
           accumulators=None, keep=True, sample=1, smem=None, seed=1, fragments=None, relative=None, absolute=None,
-          section=SECTION, again=1):
+          section=SECTION, again=1, warpgroups=1):
     """One case. `a`, `b`: operands in shared memory; `a` None takes A from registers. `accumulators`: input array of the
     initial D; without one the first wgmma has scale-d false. `keep` false: scale-d false although there are initial values.
-    `sample` s: thread t stores only registers r with r % s == t % s."""
+    `sample` s: thread t stores only registers r with r % s == t % s. With two `warpgroups`, each has its own A."""
     b_type = b_type or a_type
     if a is not None:
-        b.offset = b.offset or (a.offset + a.size + 1023) // 1024 * 1024
-    total = (b.offset + b.size + 2047) // 2048 * 2048
+        b.offset = b.offset or (a.offset + warpgroups * a.size + 1023) // 1024 * 1024
+    threads = 128 * warpgroups
+    total = (b.offset + b.size + 16 * threads - 1) // (16 * threads) * (16 * threads)
     registers = n // 2 if d_type in ("f32", "s32") else n // 4
     k = KBYTES // BYTES[a_type]
     d_register = "f32" if d_type == "f32" else "b32"
@@ -113,8 +114,13 @@ def wgmma(name, title, a_type="f16", b_type=None, d_type="f32", n=16, a=None, b=
             "  mov.u32 %thread, %tid.x;", "  mov.u32 %smem, smem;", "  ld.param.u64 %in, [in_smem];",
             "  mul.wide.u32 %x, %thread, 16;", "  add.s64 %in, %in, %x;", "  shl.b32 %i, %thread, 4;", "copy:",
             "  ld.global.v4.b32 {%t0, %t1, %t2, %t3}, [%in];", "  add.u32 %t4, %smem, %i;",
-            "  st.shared.v4.b32 [%t4], {%t0, %t1, %t2, %t3};", "  add.s64 %in, %in, 2048;", "  add.u32 %i, %i, 2048;",
+            "  st.shared.v4.b32 [%t4], {%t0, %t1, %t2, %t3};", "  add.s64 %in, %in, TURN;", "  add.u32 %i, %i, TURN;",
             f"  setp.lt.u32 %p, %i, {total};", "  @%p bra copy;", "  fence.proxy.async.shared::cta;", "  bar.sync 0;", ""]
+    body = [line.replace("TURN", str(16 * threads)) for line in body]
+    a_base = "%smem"
+    if warpgroups > 1:
+        a_base = "%mine"
+        body += ["  .reg .b32 %mine;", "  shr.u32 %mine, %thread, 7;", f"  mad.lo.u32 %mine, %mine, {a.size}, %smem;"]
     if accumulators is not None:
         inputs.append(accumulators)
         body += ["  ld.param.u64 %in, [in_accumulators];", f"  mul.wide.u32 %x, %thread, {registers * 4};",
@@ -136,7 +142,7 @@ def wgmma(name, title, a_type="f16", b_type=None, d_type="f32", n=16, a=None, b=
             body += descriptor("%bdesc", b, chunk)
             body += [f"  setp.ne.u32 %keep, {0 if first else 1}, 0;"]
             if a is not None:
-                body += descriptor("%adesc", a, chunk)
+                body += descriptor("%adesc", a, chunk, a_base)
             tail = "" if integer else f", {scale[0]}, {scale[1]}"
             if a_type in ("f16", "bf16"):
                 tail += (f", {a.transposed}" if a is not None else "") + f", {b.transposed}"
@@ -156,9 +162,9 @@ def wgmma(name, title, a_type="f16", b_type=None, d_type="f32", n=16, a=None, b=
             body += [f"  @%take st.global.{d_register} [%out+{4 * (r // sample)}], %d{r};"
                      for r in range(rest, registers, sample)]
     body += ["  ret;"]
-    d_output = output("d", {"f32": "f32", "s32": "s32", "f16": "b32"}[d_type], 128 * stored, relative, absolute)
+    d_output = output("d", {"f32": "f32", "s32": "s32", "f16": "b32"}[d_type], threads * stored, relative, absolute)
     freeform("wgmma/" + name, title, section, "\n".join(body), inputs, [d_output],
-             globals_=".extern .shared .align 1024 .b8 smem[];", block=[128, 1, 1], dynamic_shared=total)
+             globals_=".extern .shared .align 1024 .b8 smem[];", block=[threads, 1, 1], dynamic_shared=total)
 
 
 # ---- f16: every swizzle mode with every pair of majors -----------------------------------------------------------------
@@ -177,6 +183,9 @@ for swizzle in (0, 32, 64, 128):
                   f"f16, {text}, A {a_major.upper()}-major, B {b_major.upper()}-major, {chunks} K chunks", n=n,
                   a=make_a(swizzle, 64, chunks), b=make_b(swizzle, n, chunks), chunks=chunks, sample=4 if n == 64 else 1,
                   seed=swizzle + ord(a_major) + ord(b_major), section=SECTION + "; " + LAYOUT)
+
+wgmma("f16_two_warpgroups", "Two warpgroups, each with its own A and a common B", n=16, a=k_major(128, 64, 4), b=k_major(128, 16, 4),
+      chunks=4, warpgroups=2)
 
 # ---- strides, start addresses, base offsets ----------------------------------------------------------------------------
 
