@@ -24,11 +24,10 @@ class Axis {
     return id_ <=> o.id_;
   }
 
-  // The axis of this name or short name (l laneid, w warpid, wiw wid_in_wg, tiw tid_in_wg); nullopt when
-  // unknown.
+  // By name or short name (l laneid, w warpid, wiw wid_in_wg, tiw tid_in_wg); nullopt when unknown.
   static std::optional<Axis> find(std::string_view name);
-  // Adds a named axis, or returns the one already there. A user error when `name` is no identifier, or is
-  // known with the other kind. Thread-safe.
+  // Adds a named axis, or returns the one already there; thread-safe. A user error when `name` is no
+  // identifier, or is known with the other kind.
   enum class Kind { memory, thread };
   static Axis define(std::string_view name, Kind kind);
 

@@ -10,23 +10,24 @@
 namespace tw {
 
 // Layouts that the hardware fixes. Register fragments use `laneid` (and `wid_in_wg` for a warpgroup) for the
-// thread and `m` for the element of the thread's registers: element i of a type of b bits is bits b*(i mod
-// 32/b).. of 32-bit register i div 32/b. A wrong shape or type is a user error that names the shapes there
-// are.
+// thread, and `m` for the element in the thread's 32-bit registers, which hold 32/bits of them, lowest first.
+// A wrong shape or type is a user error that names those there are.
 
 // --- Shared memory ---------------------------------------------------------------------------------------
 
 // The logical shape of a swizzle atom: 8 rows of the swizzle's width.
 Shape mma_shared_atom_shape(DType element, SwizzleMode mode);
-// A tile [..., rows, K] as wgmma and tcgen05.mma read it, K contiguous ("Canonical Layouts", K-major): atoms
-// follow one another along the rows, then along K, then along the outer dimensions. Rows are a multiple of 8,
-// K of the atom's.
-Layout mma_shared_layout(DType element, SwizzleMode mode, std::span<const int64_t> shape);
+// Which dimension of an operand is contiguous: K, or M (of A) or N (of B).
+enum class Major : uint8_t { k, mn };
+// A tile [..., rows, K] as wgmma and tcgen05.mma read it ("Canonical Layouts"). K-major: atoms follow one
+// another along the rows, then along K, then along the outer dimensions; rows are a multiple of 8, K of the
+// atom's width. MN-major: the same with rows and K exchanged.
+Layout mma_shared_layout(DType element, SwizzleMode mode, std::span<const int64_t> shape,
+                         Major major = Major::k);
 
 // --- Warp and warpgroup fragments ------------------------------------------------------------------------
 
-// mma.m16n8kK ("Matrix Fragments for mma.m16n8k16" and neighbours): A is (16, k), B is (k, 8), C and D are
-// (16, 8).
+// mma.m16n8kK ("Matrix Fragments for mma.m16n8k16" and neighbours): A (16, k), B (k, 8), C and D (16, 8).
 TileLayout mma_a_fragment(DType element, int64_t k);
 TileLayout mma_b_fragment(DType element, int64_t k);
 TileLayout mma_accumulator_fragment();  // 32-bit elements
@@ -56,9 +57,13 @@ TileLayout tcgen05_atom_layout(Tcgen05Shape shape, DType element, int64_t rows, 
 int64_t tcgen05_num(Tcgen05Shape shape, DType element, int64_t columns);
 
 // Where tcgen05.mma puts the part of D that one CTA holds ("Data Path Layout Organization"), 32-bit elements:
-//   A  M = 256, cta_group::2           128 rows    B  M = 128, cta_group::2           64 rows, columns in two
-//   halves C  M = 128, cta_group::2, sparse    64 rows    D  M = 128                        128 rows E  M =
-//   64, .ws                      64 rows, columns in two halves F  M = 64                           64 rows
+//
+//   A  M = 256, cta_group::2          128 rows
+//   B  M = 128, cta_group::2           64 rows, columns in two halves
+//   C  M = 128, cta_group::2, sparse   64 rows
+//   D  M = 128                        128 rows
+//   E  M = 64, .ws                     64 rows, columns in two halves
+//   F  M = 64                          64 rows
 //   G  M = 32, .ws                     32 rows, columns in four quarters
 enum class DataPath : uint8_t { A, B, C, D, E, F, G };
 int64_t data_path_rows(DataPath path);
@@ -66,13 +71,12 @@ DataPath data_path_of(int64_t m, int cta_group, bool ws, bool sparse_a = false);
 // Over (rows, columns). lane_offset: 0, or 16 for C and F, which may use the upper half of each warp's lanes.
 TileLayout tmem_datapath_layout(DataPath path, int64_t columns, int64_t lane_offset = 0);
 
-// D of several tcgen05.mma that stand side by side in tensor memory: (rows, columns), n columns an
-// instruction.
+// D of several tcgen05.mma side by side in tensor memory: (rows, columns), n columns an instruction.
 TileLayout tmem_mma_operand_layout(DataPath path, int64_t columns, int64_t n);
 
-// Scale factors in tensor memory ("Block Scaling"): (rows, scales) bytes, TCol counting bytes. Row r, scale k
-// of a group of `scales_per_mma` lies in lane r mod 32, 32 rows after 32 rows; all four lane partitions hold
-// a copy.
+// Scale factors in tensor memory ("Block Scaling"): (rows, scales) bytes, TCol counting bytes. A 32-bit
+// column holds four scales of a row, lane r mod 32 its row; the next 32 rows stand in the next column, and
+// all four lane partitions hold a copy.
 TileLayout sf_tmem_layout(int64_t rows, int64_t scales, int64_t scales_per_mma = 4);
 
 // --- Partitioned scratchpads -----------------------------------------------------------------------------

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <functional>
 
 #include "tilewright/base/error.h"
@@ -30,6 +32,36 @@ void expect_holds(const TileLayout& layout, Shape shape, int64_t warps, int64_t 
         ASSERT_EQ(layout.at(Shape{e.row, e.column}, shape), expected)
             << "warp " << w << " lane " << lane << " i " << i;
       }
+}
+
+// "Canonical Layouts": the table's K-major and MN-major rows, T = 128 bits. Strides in elements; the swizzle,
+// Swizzle<B,4,3> of bytes, exchanges 16-byte chunks by the bits of the 128-byte row.
+TEST(MmaSharedLayout, CanonicalLayoutsOfTheIsa) {
+  for (DType type : {DType::f16, DType::e4m3, DType::tf32})
+    for (auto [mode, chunks] : {std::pair{SwizzleMode::none, 1},
+                                {SwizzleMode::b32, 2},
+                                {SwizzleMode::b64, 4},
+                                {SwizzleMode::b128, 8}}) {
+      const int64_t t = 128 / bits(type), row = chunks * t;
+      const int64_t mn = 2 * std::max<int64_t>(8, row), k = mn;
+      auto swizzled = [&, b = std::countr_zero(static_cast<unsigned>(chunks))](int64_t place) {
+        const int64_t byte = place * bits(type) / 8;
+        const int64_t flips = (byte >> 7) & ((1 << b) - 1);
+        return (byte ^ (flips << 4)) * 8 / bits(type);
+      };
+      const Layout by_k = mma_shared_layout(type, mode, Shape{mn, k});
+      const Layout by_mn = mma_shared_layout(type, mode, Shape{mn, k}, Major::mn);
+      for (int64_t i = 0; i < mn; ++i)
+        for (int64_t j = 0; j < k; ++j) {
+          // ((8,m),(row,k)) : ((row,SBO),(1,LBO)), SBO the next 8 rows, LBO the next swizzle width of K.
+          const int64_t sbo = 8 * row, k_step = mn * row;
+          ASSERT_EQ(by_k.place(i * k + j), swizzled(i % 8 * row + i / 8 * sbo + j % row + j / row * k_step));
+          // ((row,m),(8,k)) : ((1,LBO),(row,SBO))
+          const int64_t mn_step = k * row;
+          ASSERT_EQ(by_mn.place(i * k + j),
+                    swizzled(i % row + i / row * mn_step + j % 8 * row + j / 8 * sbo));
+        }
+    }
 }
 
 // "Matrix Fragments for mma.m16n8k16 with floating point type"

@@ -17,8 +17,7 @@ int64_t checked_add(int64_t a, int64_t b);
 std::vector<Iter> fuse(std::span<const Iter> shard);
 
 // The strided layout equal to x -> f(x) on [0, n), as fused iters with f(0) left out; nullopt when there is
-// none. The fused form of a map is unique, so reading it off f decides the question. f is asked at most 2n
-// times.
+// none. The fused form of a map is unique, so reading it off f decides the question, in time linear in n.
 std::optional<std::vector<Iter>> fit(int64_t n, const std::function<Point(int64_t)>& f);
 
 // Coordinate of a shard at a logical index, offset left out.

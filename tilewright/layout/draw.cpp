@@ -20,10 +20,11 @@ constexpr int64_t linear_row = 32;
 struct Grid {
   Shape outer;  // dimensions shown as rows
   int64_t rows, columns, size;
+  bool linear;  // one dimension, wrapped
 
-  explicit Grid(std::span<const int64_t> shape) : size(volume(shape)) {
+  explicit Grid(std::span<const int64_t> shape) : size(volume(shape)), linear(shape.size() == 1) {
     if (shape.empty()) user_error({}, "a layout is drawn over one dimension or more");
-    if (shape.size() == 1) {
+    if (linear) {
       columns = std::min(size, linear_row);
       rows = ceil_div(size, columns);
       outer = {rows};
@@ -32,9 +33,7 @@ struct Grid {
       outer.assign(shape.begin(), shape.end() - 1);
       rows = size / columns;
     }
-    linear = shape.size() == 1;
   }
-  bool linear;
 
   std::string row_label(int64_t row) const {
     if (linear) return format("{}", row * columns);
@@ -75,8 +74,11 @@ std::string values_text(const std::vector<Point>& copies, Axis a) {
 
 class Picture {
  public:
+  const Grid grid;
+  int64_t shown_rows, shown_columns;
+
   Picture(const Layout& layout, std::span<const int64_t> shape, const DrawOptions& options)
-      : layout_(layout), grid(shape), options_(options), coloring_(options.coloring) {
+      : grid(shape), layout_(layout), options_(options), coloring_(options.coloring) {
     if (grid.size != layout.size())
       user_error({}, "a shape of {} elements for a layout of {}", grid.size, layout.size());
     for (Axis a : layout.tile_layout().axes()) (a.is_thread() ? threads_ : memory_).push_back(a);
@@ -135,12 +137,6 @@ class Picture {
   static int64_t weight(Axis a) { return thread_number(Point{{a, 1}}) + (initial(a).empty() ? 1000 : 0); }
 
   const Layout& layout_;
-
- public:
-  const Grid grid;
-  int64_t shown_rows, shown_columns;
-
- private:
   const DrawOptions& options_;
   Coloring coloring_;
   std::vector<Axis> threads_, memory_;

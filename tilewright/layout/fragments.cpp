@@ -1,3 +1,5 @@
+#include <numeric>
+
 #include "tilewright/base/error.h"
 #include "tilewright/base/math.h"
 #include "tilewright/layout/constructors.h"
@@ -30,11 +32,19 @@ Shape mma_shared_atom_shape(DType element, SwizzleMode mode) {
   return {8, width_bytes(mode) * 8 / bits(element)};
 }
 
-Layout mma_shared_layout(DType element, SwizzleMode mode, std::span<const int64_t> shape) {
+Layout mma_shared_layout(DType element, SwizzleMode mode, std::span<const int64_t> shape, Major major) {
   if (shape.size() < 2)
     user_error({}, "an MMA operand in shared memory has rows and K; {} dimensions", shape.size());
   const Shape tail = mma_shared_atom_shape(element, mode);
   const size_t rank = shape.size();
+  if (major == Major::mn) {
+    std::vector<int> exchanged(rank);
+    std::iota(exchanged.begin(), exchanged.end(), 0);
+    std::swap(exchanged[rank - 2], exchanged[rank - 1]);
+    Shape turned(shape.begin(), shape.end());
+    std::swap(turned[rank - 2], turned[rank - 1]);
+    return mma_shared_layout(element, mode, turned).permute_dims(turned, exchanged);
+  }
   Shape atom(rank, 1), outer(shape.begin(), shape.end());
   std::vector<Iter> order(rank);
   for (size_t d : {rank - 2, rank - 1}) {

@@ -281,6 +281,69 @@ TEST(Laws, TileThenUntile) {
   });
 }
 
+TEST(Laws, UntileWithCopiesAndOffsets) {
+  law("untile with replicas", [] {
+    const Shape in{2, 4}, out{3, 2}, shape{6, 8};
+    const bool copies_inside = *rc::gen::arbitrary<bool>();
+    const std::vector<Iter> copies{{*element<int64_t>(2, 3, 4), *inRange<int64_t>(1, 5), axis::warpid}};
+    const TileLayout inner(layout_of(in).shard(), copies_inside ? copies : std::vector<Iter>{},
+                           {{axis::m, *inRange<int64_t>(0, 3)}});
+    const TileLayout outer(layout_of(out).shard(), copies_inside ? std::vector<Iter>{} : copies);
+    const TileLayout tiled = inner.tile(outer, out, in);
+    RC_ASSERT(tiled.copies() == copies[0].extent);
+    const auto found_outer = tiled.is_tile_inner(inner, shape, in);
+    const auto found_inner = tiled.is_tile_outer(outer, shape, out);
+    RC_ASSERT(found_outer && inner.tile(*found_outer, out, in) == tiled);
+    RC_ASSERT(found_inner && found_inner->tile(outer, out, in) == tiled);
+  });
+}
+
+TEST(Laws, TileToIsRowMajorOverTiles) {
+  law("tile_to", [] {
+    const Shape in{*inRange<int64_t>(1, 4), *inRange<int64_t>(1, 4)},
+        out{*inRange<int64_t>(1, 4), *inRange<int64_t>(1, 4)};
+    const Shape shape{in[0] * out[0], in[1] * out[1]};
+    const TileLayout l = TileLayout::row_major(in).tile_to(shape, in);
+    for (int64_t r = 0; r < shape[0]; ++r)
+      for (int64_t c = 0; c < shape[1]; ++c)
+        RC_ASSERT(l.at(Shape{r, c}, shape)[axis::m] ==
+                  (r / in[0] * out[1] + c / in[1]) * in[0] * in[1] + r % in[0] * in[1] + c % in[1]);
+  });
+}
+
+TEST(Laws, SwizzledSliceIsPointwiseEqual) {
+  law("slice under a swizzle", [] {
+    const Shape s{*element<int64_t>(8, 16, 32), *element<int64_t>(32, 64)};
+    const Layout l(Swizzle(3, *inRange(1, 4), 3), TileLayout::row_major(s));
+    std::vector<Range> region;
+    for (int64_t e : s) {
+      const int64_t b = *inRange<int64_t>(0, e);
+      region.push_back({b, *inRange<int64_t>(b + 1, e + 1)});
+    }
+    const auto part = l.slice(s, region);
+    RC_ASSERT(part.has_value());
+    const Shape extents{region[0].end - region[0].begin, region[1].end - region[1].begin};
+    for (int64_t r = 0; r < extents[0]; ++r)
+      for (int64_t c = 0; c < extents[1]; ++c)
+        RC_ASSERT(part->place(r * extents[1] + c) ==
+                  l.place((r + region[0].begin) * s[1] + c + region[1].begin));
+  });
+}
+
+// Layouts of whole tensors: the answers must not take time in their size.
+TEST(Laws, HugeLayoutsAreDecidedAtOnce) {
+  const int64_t n = int64_t{1} << 20;
+  const TileLayout tensor = TileLayout::row_major({n, n});
+  const Shape shape{n, n};
+  EXPECT_TRUE(tensor.is_injective());
+  EXPECT_TRUE(tensor.inverse()->is_identity());
+  EXPECT_TRUE(tensor.compose(tensor)->is_identity());
+  const Range box[] = {{7, n - 5}, {64, n - 64}};
+  EXPECT_EQ(to_string(*tensor.slice(shape, box)), "S[(1048564, 1048448) : (1048576, 1)] + 7340096");
+  EXPECT_FALSE(TileLayout({{n, 3, axis::m}, {n, 1, axis::m}}).is_injective());
+  EXPECT_TRUE(TileLayout({{n, 3 * n, axis::m}, {3, 1, axis::m}, {n, 3, axis::m}}).is_injective());
+}
+
 TEST(Laws, DirectSumAddsAndSplits) {
   law("direct sum", [] {
     const Shape ls = any_shape(2);

@@ -8,8 +8,8 @@
 
 namespace tw {
 
-// A TileLayout, optionally followed by a swizzle of its `m` coordinate: the layout of a buffer or a register
-// tile.
+// The layout of a buffer or register tile: a TileLayout, optionally followed by a swizzle of its `m`
+// coordinate.
 class Layout {
  public:
   Layout() = default;
@@ -63,8 +63,8 @@ class Layout {
   Layout storage() const { return with(tile_.storage()); }
   bool is_injective() const { return tile_.is_injective(); }
 
-  // The largest n such that every aligned run of n elements lies in n consecutive places that start at a
-  // multiple of n.
+  // The largest n such that every aligned run of n elements lies in n consecutive places of `m` that start at
+  // a multiple of n.
   int64_t aligned_run() const;
 
   bool equivalent(const Layout& o) const { return canonicalize() == o.canonicalize(); }

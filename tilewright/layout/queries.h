@@ -40,8 +40,7 @@ struct BankReport {
 // lane, 16 for 8 bytes, 8 for 16 bytes. Each phase takes as many wavefronts as its busiest bank has distinct
 // words. A user error when an address is no multiple of `bytes`.
 BankReport bank_conflicts(std::span<const int64_t> byte_address, int bytes);
-// The same for elements of `element_bits` bits in a buffer of this layout, which starts at a multiple of 128
-// bytes.
+// The same for elements of `element_bits` bits in a buffer of this layout, aligned to 128 bytes.
 BankReport bank_conflicts(const Layout& layout, const WarpAccess& access, int element_bits);
 
 // The access of a warp that walks over dimension `along` of a tile: lane l moves the l-th vector of `bytes`

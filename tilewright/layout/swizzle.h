@@ -11,8 +11,7 @@ enum class SwizzleMode : uint8_t { none, b32, b64, b128 };
 int width_bytes(SwizzleMode mode);  // 16 for none: one chunk, nothing to exchange
 
 // An XOR of address bits, SW(M, B, S): with x = p >> M, the B bits of x above bit S are XORed into its B
-// lowest bits (inner), or the B lowest bits into those above S (outer). The M lowest bits of p stay. A
-// bijection, its own inverse, and the identity on which everything at or above bit M+S+B stays.
+// lowest bits (inner), or the B lowest bits into those above S (outer). A bijection and its own inverse.
 struct Swizzle {
   int per_element = 0;  // M: log2 of the elements that stay together
   int swizzle_len = 0;  // B: bits exchanged
@@ -22,8 +21,7 @@ struct Swizzle {
   Swizzle() = default;
   // A user error when a number is negative, S < B, or M+B+S exceeds 62.
   Swizzle(int m, int b, int s, bool inner_direction = true);
-  // The hardware's swizzle for elements of this type; modes of 128, 64, 32 bytes and none have B = 3, 2, 1,
-  // 0.
+  // The hardware's swizzle in units of this type: B = 3, 2, 1, 0 for 128, 64, 32 bytes and none.
   static Swizzle of(SwizzleMode mode, DType element);
 
   constexpr int64_t apply(int64_t p) const {

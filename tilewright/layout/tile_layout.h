@@ -47,9 +47,6 @@ class Point {
   std::vector<Entry> entries_;
 };
 
-class TileLayout;
-
-// A layout whose iters are split so that dimension d of a shape owns iters [separators[d], separators[d+1]).
 struct Grouped;
 
 // Half-open range of one dimension.
@@ -62,9 +59,10 @@ struct Range {
 // Maps a logical index to a set of physical coordinates (Axe Layout, arXiv 2601.19092):
 //   L(x) = { sum of stride_i * digit_i(x)  +  r  +  offset  :  r in the span of the replica iters },
 // the digits being x split row-major by the extents of the shard (the last iter varies fastest), and the sums
-// taken separately per axis. A coordinate of a shape is a logical index by its row-major position. A value
-// type; every operation returns a new layout. Operations that have no answer for some arguments return
-// nullopt.
+// taken separately per axis. A coordinate of a shape is a logical index by its row-major position.
+//
+// A value type: every operation returns a new layout, and those that ask for one that need not exist return
+// nullopt when there is none.
 class TileLayout {
  public:
   TileLayout();  // one element at the origin
@@ -90,10 +88,9 @@ class TileLayout {
   std::vector<Point> apply(std::span<const int64_t> coordinate, std::span<const int64_t> shape) const;
 
   // Measures.
-  int64_t size() const;  // logical elements
-  int64_t size(
-      Axis axis) const;    // elements spread along this axis: the product of the extents of its shard iters
-  int64_t copies() const;  // the product of the replica extents
+  int64_t size() const;             // logical elements
+  int64_t size(Axis axis) const;    // the product of the extents of the shard iters on this axis
+  int64_t copies() const;           // the product of the replica extents
   int64_t extent(Axis axis) const;  // highest minus lowest coordinate plus one, replicas included
   int64_t span(Axis axis) const;    // one more than the highest coordinate: extent, plus the offset
   int64_t span() const;             // of the memory axes together
@@ -130,28 +127,27 @@ class TileLayout {
   std::optional<TileLayout> inverse() const;  // along the layout's only axis
 
   // R(c) = A(B(c)): `*this` is applied to the `m` coordinate of `b`; other axes of `b` are kept.
-  // nullopt when b leaves [0, size()), or when no layout is that map.
+  // nullopt when b leaves [0, size()), or when no layout is that map. Takes time in the number of b's
+  // elements only when a stride of b carries over from one digit of *this to the next.
   std::optional<TileLayout> compose(const TileLayout& b) const;
 
   // C such that every place of [0, places) on `axis` is A(i) + C(j) for exactly one (element or copy i, j).
   std::optional<TileLayout> complement(int64_t places, Axis axis = axis::m) const;
 
-  // Dimension d of the result is split (outer, inner): outer strides are multiplied by this layout's extent
-  // on the same axis, so that whole copies of this layout are laid out by `outer`. Canonical. The shapes have
-  // one rank.
+  // Whole copies of this layout laid out by `outer`: dimension d of the result is split (outer, inner), and
+  // outer strides are multiplied by this layout's extent on their axis. The shapes have one rank. Canonical.
   TileLayout tile(const TileLayout& outer, std::span<const int64_t> outer_shape,
                   std::span<const int64_t> inner_shape) const;
   // `*this` repeated row-major until it has `shape`; each dimension must be a multiple of inner_shape's.
   TileLayout tile_to(std::span<const int64_t> shape, std::span<const int64_t> inner_shape) const;
-  // The `outer` with inner.tile(outer, shape / inner_shape, inner_shape) equal to *this; and the `inner`,
-  // likewise.
+  // The factors of *this: `outer` with inner.tile(outer, shape / inner_shape, inner_shape) equal to *this,
+  // and `inner` with inner.tile(outer, outer_shape, shape / outer_shape).
   std::optional<TileLayout> is_tile_inner(const TileLayout& inner, std::span<const int64_t> shape,
                                           std::span<const int64_t> inner_shape) const;
   std::optional<TileLayout> is_tile_outer(const TileLayout& outer, std::span<const int64_t> shape,
                                           std::span<const int64_t> outer_shape) const;
 
-  // Dimension d of the result is split (left, right) with strides as they are: S(l, r) = L(l) + R(r).
-  // Canonical.
+  // S(l, r) = L(l) + R(r): dimension d is split (left, right), strides stay as they are. Canonical.
   TileLayout direct_sum(const TileLayout& right, std::span<const int64_t> left_shape,
                         std::span<const int64_t> right_shape) const;
   // The `right` with left.direct_sum(right) equal to *this; and the `left`.
@@ -171,8 +167,7 @@ class TileLayout {
   // A new dimension of `extent` before dimension `position` of `shape`; all its elements share one place.
   TileLayout broadcast(std::span<const int64_t> shape, int position, int64_t extent) const;
 
-  // Each element becomes n consecutive ones on `axis` (f32 seen as two f16: n = 2); pack is the inverse
-  // question.
+  // Each element becomes n consecutive ones on `axis` (f32 seen as two f16: n = 2); pack joins them again.
   TileLayout unpack(int64_t n, Axis axis = axis::m) const;
   std::optional<TileLayout> pack(int64_t n, Axis axis = axis::m) const;
 
@@ -185,6 +180,7 @@ class TileLayout {
   Point offset_;
 };
 
+// A layout whose iters are split so that dimension d of a shape owns iters [separators[d], separators[d+1]).
 struct Grouped {
   TileLayout layout;
   std::vector<int> separators;
@@ -193,8 +189,8 @@ struct Grouped {
   }
 };
 
-// One layout split along several shapes; separators[i] belongs to shapes[i]. A dimension of 1 owns an iter of
-// extent 1.
+// One layout split along several shapes; separators[i] belongs to shapes[i]. A dimension of 1 owns a unit
+// iter.
 struct GroupedMany {
   TileLayout layout;
   std::vector<std::vector<int>> separators;
