@@ -91,7 +91,8 @@ uint64_t Variable::size_bytes() const {
 
 std::vector<int64_t> Function::directive(std::string_view wanted) const {
   for (const std::string& text : directives) {
-    if (text.size() <= wanted.size() || text[0] != '.' || text.compare(1, wanted.size(), wanted) != 0) continue;
+    if (text.size() <= wanted.size() || text[0] != '.' || text.compare(1, wanted.size(), wanted) != 0)
+      continue;
     if (text.size() > wanted.size() + 1 && text[wanted.size() + 1] != ' ') continue;
     std::vector<int64_t> out;
     const char *at = text.data() + wanted.size() + 1, *end = text.data() + text.size();
@@ -129,8 +130,7 @@ Instruction make(std::string_view opcode, std::vector<Operand> operands, SourceL
   inst.form = match_operands(*text, operands, {}, complaint);
   if (!inst.form) {
     std::string forms;
-    for (const auto& c : text->candidates)
-      forms += tw::format("\n  {}  {}", c.form->text, c.form->operands_text);
+    for (const auto& c : text->candidates) forms += tw::format("\n  {}", syntax(*c.form));
     internal_error(loc, "'{}': operand {} should be {}; the forms are{}", opcode, complaint.operand + 1,
                    complaint.message, forms);
   }

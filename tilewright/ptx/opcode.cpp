@@ -253,6 +253,32 @@ bool ModifierGroup::takes(std::string_view word) const {
   return std::find(values.begin(), values.end(), word) != values.end();
 }
 
+std::string syntax(const Form& form) {
+  std::string out;
+  int depth = 0;
+  for (const char c : form.text) {
+    depth += c == '(';
+    if (depth == 0 && c != '@') out += c;
+    depth -= c == ')';
+  }
+  bool first = true;
+  for (const OperandSpec& s : form.operands) {
+    std::string text(s.name);
+    if (s.kind == OperandKind::address) text = tw::format("[{}]", s.name);
+    if (s.kind == OperandKind::tensor) text = tw::format("[{}, {{coordinates}}]", s.name);
+    if (s.kind == OperandKind::list) text = tw::format("({})", s.name);
+    if (s.count != Count::scalar && s.count != Count::vec) text = tw::format("{{{}...}}", s.name);
+    if (s.second == OperandSpec::Second::optional) text += "[|q]";
+    if (s.second == OperandSpec::Second::required) text += "|q";
+    const bool may_lack = s.optional || !s.only_if.empty();
+    out += first ? " " : may_lack ? "{, " : ", ";
+    out += text;
+    if (may_lack && !first) out += '}';
+    first = false;
+  }
+  return out;
+}
+
 std::span<const Form> forms() { return table().forms; }
 
 std::span<const Form> forms(std::string_view opcode) {

@@ -73,10 +73,13 @@ struct Form {
   std::string_view operands_text;
   std::vector<ModifierGroup> modifiers;
   std::vector<OperandSpec> operands;
-  std::string_view arch;  // "sm_90a", "tcgen05"; empty: every architecture since sm_80
+  std::string_view arch;  // "sm_90", "tcgen05", see opcode_table.cpp; empty: every architecture since sm_80
   bool branches = false;  // may continue at a label
   bool ends = false;      // the thread, or the function, ends here
 };
+
+// The row as the ISA would write it: "mad.mode{.cc}.type d, a, b, c".
+std::string syntax(const Form& form);
 
 // All rows, grouped by opcode.
 std::span<const Form> forms();

@@ -30,9 +30,19 @@ class ModifierMatch {
   }
   const Assignment& assignment() const { return assignment_; }
   size_t reached() const { return reached_; }  // words that could be taken in order
+  // Groups that were asked to take the first word that could not be.
+  std::span<const ModifierGroup* const> wanted() const {
+    return tried_ == reached_ ? std::span<const ModifierGroup* const>(wanted_)
+                              : std::span<const ModifierGroup* const>();
+  }
 
  private:
   bool take(size_t group, size_t word) {
+    if (word >= tried_) {
+      if (word > tried_) wanted_.clear();
+      tried_ = word;
+      wanted_.push_back(&form_.modifiers[group]);
+    }
     if (word >= words_.size() || !form_.modifiers[group].takes(words_[word])) return false;
     assignment_[group] = int8_t(word + 1);
     reached_ = std::max(reached_, word + 1);
@@ -75,7 +85,8 @@ class ModifierMatch {
   const Form& form_;
   Words words_;
   Assignment assignment_;
-  size_t reached_ = 0;
+  size_t reached_ = 0, tried_ = 0;
+  std::vector<const ModifierGroup*> wanted_;
 };
 
 std::vector<std::string_view> split_dots(std::string_view text) {
@@ -173,25 +184,31 @@ OpcodeComplaint explain_opcode(std::string_view text) {
   const Words words = Words(parts).subspan(1);
   const Words bounded = words.first(std::min(words.size(), most_words));
   size_t best = 0;
-  std::vector<const Form*> nearest;
+  std::vector<std::string> nearest, wanted;
+  const auto add = [](std::vector<std::string>& list, std::string item) {
+    if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(std::move(item));
+  };
   for (const Form& form : rows) {
     ModifierMatch match(form, bounded);
     match.in_order();
     if (match.reached() < best) continue;
-    if (match.reached() > best) nearest.clear();
+    if (match.reached() > best) {
+      nearest.clear();
+      wanted.clear();
+    }
     best = match.reached();
-    nearest.push_back(&form);
+    add(nearest, syntax(form));
+    for (const ModifierGroup* group : match.wanted())
+      for (std::string_view value : group->values) add(wanted, tw::format(".{}", value));
   }
-  std::vector<std::string> shown;
-  for (const Form* form : nearest) {
-    std::string line = tw::format("{}", form->text);
-    if (std::find(shown.begin(), shown.end(), line) == shown.end()) shown.push_back(line);
-  }
-  const std::string near = tw::format("; nearest: {}", joined(shown, ", ", 4));
-  if (best == words.size()) return {text.size(), tw::format("'{}' lacks a modifier{}", text, near)};
-  const size_t at = size_t(words[best].data() - text.data());
+  std::string hint;
+  if (!wanted.empty()) hint += tw::format("; expected {}", joined(wanted, " ", 24));
+  hint += tw::format("; nearest: {}", joined(nearest, "; ", 4));
+  if (best == words.size())
+    return {text.size(), tw::format("'{}' lacks a modifier{}", text.substr(0, 128), hint)};
+  const size_t at = size_t(words[best].data() - text.data()) - 1;  // its dot
   return {at, tw::format("'.{}' does not fit here in '{}'{}", words[best].substr(0, 64), text.substr(0, 128),
-                         near)};
+                         hint)};
 }
 
 namespace {

@@ -15,7 +15,9 @@
 //   |q ||q    "p|q" possible, required: the second is a predicate
 //   /_ sink allowed  /s symbol allowed  /% special register allowed  /r register only  /i constant only  /!
 //   may be negated ?         may be left out; "?a|b" there exactly when modifier a or b is
-// Kinds: &name a label, *name a callee, (name) a list.
+// Properties: branches, ends, and the architectures: sm_90 that one and later; sm_90a the same with
+// architecture features; wgmma sm_90a alone; tcgen05 sm_100a to sm_110a. Kinds: &name a label, *name a
+// callee, (name) a list.
 namespace tw::ptx {
 
 const char* const opcode_rows = R"(
@@ -392,31 +394,31 @@ movmatrix.sync.aligned.shape(m8n8).trans.type(b16)                              
 @wi32 = m64n8k32|m64n24k32|m64n<16..256:16>k32
 @wi64 = m64n8k64|m64n24k64|m64n<16..256:16>k64
 @wb = m64n8k256|m64n24k256|m64n<16..256:16>k256
-wgmma.mma_async.sync.aligned.shape(@wk16).dtype(@f1632).atype(f16).btype(f16)   +d*wgmma_d, aDesc:b64, bDesc:b64, scaleD:pred, scaleA:s32/i, scaleB:s32/i, transA:s32/i, transB:s32/i  ; sm_90a
-wgmma.mma_async.sync.aligned.shape(@wk16).dtype(@f1632).atype(f16).btype(f16)   +d*wgmma_d, a:b32*wgmma_a, bDesc:b64, scaleD:pred, scaleA:s32/i, scaleB:s32/i, transB:s32/i  ; sm_90a
-wgmma.mma_async.sync.aligned.shape(@wk16).dtype(f32).atype(bf16).btype(bf16)    +d*wgmma_d, aDesc:b64, bDesc:b64, scaleD:pred, scaleA:s32/i, scaleB:s32/i, transA:s32/i, transB:s32/i  ; sm_90a
-wgmma.mma_async.sync.aligned.shape(@wk16).dtype(f32).atype(bf16).btype(bf16)    +d*wgmma_d, a:b32*wgmma_a, bDesc:b64, scaleD:pred, scaleA:s32/i, scaleB:s32/i, transB:s32/i  ; sm_90a
-wgmma.mma_async.sync.aligned.shape(@wk8).dtype(f32).atype(tf32).btype(tf32)     +d*wgmma_d, aDesc:b64, bDesc:b64, scaleD:pred, scaleA:s32/i, scaleB:s32/i  ; sm_90a
-wgmma.mma_async.sync.aligned.shape(@wk8).dtype(f32).atype(tf32).btype(tf32)     +d*wgmma_d, a:b32*wgmma_a, bDesc:b64, scaleD:pred, scaleA:s32/i, scaleB:s32/i  ; sm_90a
-wgmma.mma_async.sync.aligned.shape(@wk32).dtype(@f1632).atype(@f8).btype(@f8)   +d*wgmma_d, aDesc:b64, bDesc:b64, scaleD:pred, scaleA:s32/i, scaleB:s32/i  ; sm_90a
-wgmma.mma_async.sync.aligned.shape(@wk32).dtype(@f1632).atype(@f8).btype(@f8)   +d*wgmma_d, a:b32*wgmma_a, bDesc:b64, scaleD:pred, scaleA:s32/i, scaleB:s32/i  ; sm_90a
-wgmma.mma_async.sync.aligned.shape(@wi32){.satfinite}.dtype(s32).atype(s8|u8).btype(s8|u8)  +d*wgmma_d, aDesc:b64, bDesc:b64, scaleD:pred  ; sm_90a
-wgmma.mma_async.sync.aligned.shape(@wi32){.satfinite}.dtype(s32).atype(s8|u8).btype(s8|u8)  +d*wgmma_d, a:b32*wgmma_a, bDesc:b64, scaleD:pred  ; sm_90a
-wgmma.mma_async.sync.aligned.shape(@wb).dtype(s32).atype(b1).btype(b1).op(and).popc  +d*wgmma_d, aDesc:b64, bDesc:b64, scaleD:pred  ; sm_90a
-wgmma.mma_async.sync.aligned.shape(@wb).dtype(s32).atype(b1).btype(b1).op(and).popc  +d*wgmma_d, a:b32*wgmma_a, bDesc:b64, scaleD:pred  ; sm_90a
-wgmma.mma_async.sp.sync.aligned.shape(@wk32).dtype(@f1632).atype(f16).btype(f16)  +d*wgmma_d, aDesc:b64, bDesc:b64, meta:b32, sel:s32/i, scaleD:pred, scaleA:s32/i, scaleB:s32/i, transA:s32/i, transB:s32/i  ; sm_90a
-wgmma.mma_async.sp.sync.aligned.shape(@wk32).dtype(@f1632).atype(f16).btype(f16)  +d*wgmma_d, a:b32*wgmma_a, bDesc:b64, meta:b32, sel:s32/i, scaleD:pred, scaleA:s32/i, scaleB:s32/i, transB:s32/i  ; sm_90a
-wgmma.mma_async.sp.sync.aligned.shape(@wk32).dtype(f32).atype(bf16).btype(bf16)   +d*wgmma_d, aDesc:b64, bDesc:b64, meta:b32, sel:s32/i, scaleD:pred, scaleA:s32/i, scaleB:s32/i, transA:s32/i, transB:s32/i  ; sm_90a
-wgmma.mma_async.sp.sync.aligned.shape(@wk32).dtype(f32).atype(bf16).btype(bf16)   +d*wgmma_d, a:b32*wgmma_a, bDesc:b64, meta:b32, sel:s32/i, scaleD:pred, scaleA:s32/i, scaleB:s32/i, transB:s32/i  ; sm_90a
-wgmma.mma_async.sp.sync.aligned.shape(@wk16).dtype(f32).atype(tf32).btype(tf32)   +d*wgmma_d, aDesc:b64, bDesc:b64, meta:b32, sel:s32/i, scaleD:pred, scaleA:s32/i, scaleB:s32/i  ; sm_90a
-wgmma.mma_async.sp.sync.aligned.shape(@wk16).dtype(f32).atype(tf32).btype(tf32)   +d*wgmma_d, a:b32*wgmma_a, bDesc:b64, meta:b32, sel:s32/i, scaleD:pred, scaleA:s32/i, scaleB:s32/i  ; sm_90a
-wgmma.mma_async.sp.sync.aligned.shape(@wk64).dtype(@f1632).atype(@f8).btype(@f8)  +d*wgmma_d, aDesc:b64, bDesc:b64, meta:b32, sel:s32/i, scaleD:pred, scaleA:s32/i, scaleB:s32/i  ; sm_90a
-wgmma.mma_async.sp.sync.aligned.shape(@wk64).dtype(@f1632).atype(@f8).btype(@f8)  +d*wgmma_d, a:b32*wgmma_a, bDesc:b64, meta:b32, sel:s32/i, scaleD:pred, scaleA:s32/i, scaleB:s32/i  ; sm_90a
-wgmma.mma_async.sp.sync.aligned.shape(@wi64){.satfinite}.dtype(s32).atype(s8|u8).btype(s8|u8)  +d*wgmma_d, aDesc:b64, bDesc:b64, meta:b32, sel:s32/i, scaleD:pred  ; sm_90a
-wgmma.mma_async.sp.sync.aligned.shape(@wi64){.satfinite}.dtype(s32).atype(s8|u8).btype(s8|u8)  +d*wgmma_d, a:b32*wgmma_a, bDesc:b64, meta:b32, sel:s32/i, scaleD:pred  ; sm_90a
-wgmma.fence.sync.aligned                ; sm_90a
-wgmma.commit_group.sync.aligned         ; sm_90a
-wgmma.wait_group.sync.aligned           n:u32/i  ; sm_90a
+wgmma.mma_async.sync.aligned.shape(@wk16).dtype(@f1632).atype(f16).btype(f16)   +d*wgmma_d, aDesc:b64, bDesc:b64, scaleD:pred, scaleA:s32/i, scaleB:s32/i, transA:s32/i, transB:s32/i  ; wgmma
+wgmma.mma_async.sync.aligned.shape(@wk16).dtype(@f1632).atype(f16).btype(f16)   +d*wgmma_d, a:b32*wgmma_a, bDesc:b64, scaleD:pred, scaleA:s32/i, scaleB:s32/i, transB:s32/i  ; wgmma
+wgmma.mma_async.sync.aligned.shape(@wk16).dtype(f32).atype(bf16).btype(bf16)    +d*wgmma_d, aDesc:b64, bDesc:b64, scaleD:pred, scaleA:s32/i, scaleB:s32/i, transA:s32/i, transB:s32/i  ; wgmma
+wgmma.mma_async.sync.aligned.shape(@wk16).dtype(f32).atype(bf16).btype(bf16)    +d*wgmma_d, a:b32*wgmma_a, bDesc:b64, scaleD:pred, scaleA:s32/i, scaleB:s32/i, transB:s32/i  ; wgmma
+wgmma.mma_async.sync.aligned.shape(@wk8).dtype(f32).atype(tf32).btype(tf32)     +d*wgmma_d, aDesc:b64, bDesc:b64, scaleD:pred, scaleA:s32/i, scaleB:s32/i  ; wgmma
+wgmma.mma_async.sync.aligned.shape(@wk8).dtype(f32).atype(tf32).btype(tf32)     +d*wgmma_d, a:b32*wgmma_a, bDesc:b64, scaleD:pred, scaleA:s32/i, scaleB:s32/i  ; wgmma
+wgmma.mma_async.sync.aligned.shape(@wk32).dtype(@f1632).atype(@f8).btype(@f8)   +d*wgmma_d, aDesc:b64, bDesc:b64, scaleD:pred, scaleA:s32/i, scaleB:s32/i  ; wgmma
+wgmma.mma_async.sync.aligned.shape(@wk32).dtype(@f1632).atype(@f8).btype(@f8)   +d*wgmma_d, a:b32*wgmma_a, bDesc:b64, scaleD:pred, scaleA:s32/i, scaleB:s32/i  ; wgmma
+wgmma.mma_async.sync.aligned.shape(@wi32){.satfinite}.dtype(s32).atype(s8|u8).btype(s8|u8)  +d*wgmma_d, aDesc:b64, bDesc:b64, scaleD:pred  ; wgmma
+wgmma.mma_async.sync.aligned.shape(@wi32){.satfinite}.dtype(s32).atype(s8|u8).btype(s8|u8)  +d*wgmma_d, a:b32*wgmma_a, bDesc:b64, scaleD:pred  ; wgmma
+wgmma.mma_async.sync.aligned.shape(@wb).dtype(s32).atype(b1).btype(b1).op(and).popc  +d*wgmma_d, aDesc:b64, bDesc:b64, scaleD:pred  ; wgmma
+wgmma.mma_async.sync.aligned.shape(@wb).dtype(s32).atype(b1).btype(b1).op(and).popc  +d*wgmma_d, a:b32*wgmma_a, bDesc:b64, scaleD:pred  ; wgmma
+wgmma.mma_async.sp.sync.aligned.shape(@wk32).dtype(@f1632).atype(f16).btype(f16)  +d*wgmma_d, aDesc:b64, bDesc:b64, meta:b32, sel:s32/i, scaleD:pred, scaleA:s32/i, scaleB:s32/i, transA:s32/i, transB:s32/i  ; wgmma
+wgmma.mma_async.sp.sync.aligned.shape(@wk32).dtype(@f1632).atype(f16).btype(f16)  +d*wgmma_d, a:b32*wgmma_a, bDesc:b64, meta:b32, sel:s32/i, scaleD:pred, scaleA:s32/i, scaleB:s32/i, transB:s32/i  ; wgmma
+wgmma.mma_async.sp.sync.aligned.shape(@wk32).dtype(f32).atype(bf16).btype(bf16)   +d*wgmma_d, aDesc:b64, bDesc:b64, meta:b32, sel:s32/i, scaleD:pred, scaleA:s32/i, scaleB:s32/i, transA:s32/i, transB:s32/i  ; wgmma
+wgmma.mma_async.sp.sync.aligned.shape(@wk32).dtype(f32).atype(bf16).btype(bf16)   +d*wgmma_d, a:b32*wgmma_a, bDesc:b64, meta:b32, sel:s32/i, scaleD:pred, scaleA:s32/i, scaleB:s32/i, transB:s32/i  ; wgmma
+wgmma.mma_async.sp.sync.aligned.shape(@wk16).dtype(f32).atype(tf32).btype(tf32)   +d*wgmma_d, aDesc:b64, bDesc:b64, meta:b32, sel:s32/i, scaleD:pred, scaleA:s32/i, scaleB:s32/i  ; wgmma
+wgmma.mma_async.sp.sync.aligned.shape(@wk16).dtype(f32).atype(tf32).btype(tf32)   +d*wgmma_d, a:b32*wgmma_a, bDesc:b64, meta:b32, sel:s32/i, scaleD:pred, scaleA:s32/i, scaleB:s32/i  ; wgmma
+wgmma.mma_async.sp.sync.aligned.shape(@wk64).dtype(@f1632).atype(@f8).btype(@f8)  +d*wgmma_d, aDesc:b64, bDesc:b64, meta:b32, sel:s32/i, scaleD:pred, scaleA:s32/i, scaleB:s32/i  ; wgmma
+wgmma.mma_async.sp.sync.aligned.shape(@wk64).dtype(@f1632).atype(@f8).btype(@f8)  +d*wgmma_d, a:b32*wgmma_a, bDesc:b64, meta:b32, sel:s32/i, scaleD:pred, scaleA:s32/i, scaleB:s32/i  ; wgmma
+wgmma.mma_async.sp.sync.aligned.shape(@wi64){.satfinite}.dtype(s32).atype(s8|u8).btype(s8|u8)  +d*wgmma_d, aDesc:b64, bDesc:b64, meta:b32, sel:s32/i, scaleD:pred  ; wgmma
+wgmma.mma_async.sp.sync.aligned.shape(@wi64){.satfinite}.dtype(s32).atype(s8|u8).btype(s8|u8)  +d*wgmma_d, a:b32*wgmma_a, bDesc:b64, meta:b32, sel:s32/i, scaleD:pred  ; wgmma
+wgmma.fence.sync.aligned                ; wgmma
+wgmma.commit_group.sync.aligned         ; wgmma
+wgmma.wait_group.sync.aligned           n:u32/i  ; wgmma
 
 # TensorCore 5th Generation Family Instructions
 @fkind = kind::f16|kind::tf32|kind::f8f6f4

@@ -279,8 +279,7 @@ void Parser::check_form(Instruction& inst, const OpcodeText& text, const Token& 
   }
   std::vector<Note> notes;
   for (const auto& c : text.candidates)
-    if (notes.size() < 4)
-      notes.push_back({{}, tw::format("form: {} {}", c.form->text, c.form->operands_text)});
+    if (notes.size() < 4) notes.push_back({{}, "form: " + syntax(*c.form)});
   throw Error(ErrorKind::user, complaint.operand < where.size() ? where[complaint.operand] : end,
               tw::format("'{}': expected {} here", opcode.text, complaint.message), std::move(notes));
 }

@@ -378,7 +378,9 @@ void Parser::initialiser(Variable& v, size_t level) {
   for (size_t l = level + 1; l < levels; ++l) inner *= uint64_t(extent(l));
   if (level > 0 && inner * uint64_t(extent(level) - elements) > most_elements)
     user_error(lex_.loc(), "this initialiser is too long");
-  if (level > 0) v.init.resize(v.init.size() + inner * size_t(extent(level) - elements), integer(0));
+  const bool real = v.type == Type::f32 || v.type == Type::f64;
+  if (level > 0)
+    v.init.resize(v.init.size() + inner * size_t(extent(level) - elements), real ? f64(0) : integer(0));
 }
 
 // A number, "symbol+8", "generic(symbol)", "0xFF00(symbol)".

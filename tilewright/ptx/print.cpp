@@ -97,13 +97,12 @@ class Printer {
   void declaration(const Variable& v) {
     for (const auto& l : v.linkage) put(".{} ", l);
     put(".{} ", name(v.space));
-    // A parameter's ".ptr" attributes follow its type, alignment included.
-    if (v.align) put(".align {} ", v.align);
-    std::string after;
+    std::string after;  // a parameter's ".ptr" attributes follow its type
     for (const auto& a : v.attributes) {
       if (a.starts_with(".attribute")) put("{} ", a);
       else after += ' ' + a;
     }
+    if (v.align) put(".align {} ", v.align);
     if (v.vector > 1) put(".v{} ", v.vector);
     put(".{}{} {}", name(v.type), after, v.name);
     for (const int64_t d : v.dims) {
