@@ -17,12 +17,16 @@ using namespace cuda;
 // After these a context is unusable until the process ends ("CUresult": "leaves the process in an
 // inconsistent state").
 bool loses_context(Result result) {
-  return result == 226 || result == 700 || result == 702 || (result >= 710 && result <= 719);
+  constexpr Result kContained = 226, kIllegalAddress = 700, kLaunchTimeout = 702, kAssert = 710;
+  constexpr Result kHardwareStackError = 714,
+                   kLaunchFailed = 719;  // in between: instruction, alignment, space, pc
+  return result == kContained || result == kIllegalAddress || result == kLaunchTimeout || result == kAssert ||
+         (result >= kHardwareStackError && result <= kLaunchFailed);
 }
 
 class CudaDevice : public Device {
  public:
-  explicit CudaDevice(int ordinal);
+  CudaDevice(const Driver& driver, int ordinal);
   ~CudaDevice() override;
 
   std::string_view name() const override { return name_; }
@@ -53,7 +57,7 @@ class CudaDevice : public Device {
   LaunchResult start(LoadedFunction& function, std::string_view kernel, const sim::Launch& launch,
                      const LaunchOptions& options, std::string description);
   void prepare(LoadedFunction& function, std::string_view kernel, const sim::Launch& launch) const;
-  double timed(const LaunchConfig& config, Function function, void** extra);
+  double timed(std::string_view kernel, const LaunchConfig& config, Function function, void** extra);
   int attribute(DeviceAttribute a) const;
 
   const Driver& api_;
@@ -103,7 +107,7 @@ class CudaStorage : public Tensor::Storage {
   const CudaDevice& owner() const { return static_cast<const CudaDevice&>(*device); }
 };
 
-CudaDevice::CudaDevice(int ordinal) : api_(driver()), name_(format("cuda:{}", ordinal)) {
+CudaDevice::CudaDevice(const Driver& driver, int ordinal) : api_(driver), name_(format("cuda:{}", ordinal)) {
   int count = 0;
   api_.check(api_.cuDeviceGetCount(&count), "counting GPUs");
   if (ordinal >= count)
@@ -233,23 +237,29 @@ LaunchResult CudaDevice::start(LoadedFunction& function, std::string_view kernel
     std::lock_guard lock(mutex_);
     last_launch_ = std::move(description);
   }
-  if (options.timed) return {.seconds = timed(config, function.handle, bytes ? extra : nullptr), .sim = {}};
+  if (options.timed)
+    return {.seconds = timed(kernel, config, function.handle, bytes ? extra : nullptr), .sim = {}};
   check(api_.cuLaunchKernelEx(&config, function.handle, nullptr, bytes ? extra : nullptr), "launching {}",
         kernel);
   return {};
 }
 
-double CudaDevice::timed(const LaunchConfig& config, Function function, void** extra) {
-  check(api_.cuEventRecord(start_, nullptr), "recording an event");
-  check(api_.cuLaunchKernelEx(&config, function, nullptr, extra), "launching");
-  check(api_.cuEventRecord(stop_, nullptr), "recording an event");
-  check(api_.cuEventSynchronize(stop_), "waiting for the launch");
+double CudaDevice::timed(std::string_view kernel, const LaunchConfig& config, Function function,
+                         void** extra) {
+  check(api_.cuEventRecord(start_, nullptr), "timing {}", kernel);
+  check(api_.cuLaunchKernelEx(&config, function, nullptr, extra), "launching {}", kernel);
+  check(api_.cuEventRecord(stop_, nullptr), "timing {}", kernel);
+  check(api_.cuEventSynchronize(stop_), "waiting for {}", kernel);
   float milliseconds = 0;
-  check(api_.cuEventElapsedTime(&milliseconds, start_, stop_), "reading the time");
+  check(api_.cuEventElapsedTime(&milliseconds, start_, stop_), "timing {}", kernel);
   return milliseconds * 1e-3;
 }
 
 }  // namespace
+
+std::shared_ptr<Device> make_cuda_device(const Driver& driver, int ordinal) {
+  return std::make_shared<CudaDevice>(driver, ordinal);
+}
 
 std::shared_ptr<Device> open_cuda(int ordinal) {
   static std::mutex mutex;
@@ -257,7 +267,7 @@ std::shared_ptr<Device> open_cuda(int ordinal) {
   std::lock_guard lock(mutex);
   std::weak_ptr<Device>& slot = open[ordinal];
   if (std::shared_ptr<Device> device = slot.lock()) return device;
-  auto device = std::make_shared<CudaDevice>(ordinal);
+  auto device = make_cuda_device(cuda::driver(), ordinal);
   slot = device;
   return device;
 }

@@ -45,7 +45,10 @@ __attribute__((target_clones("avx512f", "avx2", "default"))) void block_product(
   for (int64_t i = 0; i < depth; ++i, a += kRows, b += kColumns) {
     Lanes column[kVectors];
     std::memcpy(column, b, sizeof column);
+    // Unrolled, so that the sums live in registers.
+#pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) sum[r][v] += a[r] * column[v];
   }
   std::memcpy(c, sum, sizeof sum);
