@@ -3,7 +3,7 @@
 #include <span>
 #include <string_view>
 
-// GPUs as plain data. Sources: shared facts of the project (docs/hardware.md), vendor data sheets, the CUDA
+// GPUs as plain data. Sources: docs/hardware.md, vendor data sheets, the CUDA
 // Programming Guide's table of technical specifications.
 namespace tw::machine {
 
