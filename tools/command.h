@@ -28,6 +28,7 @@ struct Session {
 // Adds subcommand `name` with the options that every command has.
 CLI::App* add_command(CLI::App& app, Session& session, std::string name, std::string description);
 
+void add_layout(CLI::App& app, Session& session);
 void add_roofline(CLI::App& app, Session& session);
 
 void print(std::string_view text);                                // to stdout

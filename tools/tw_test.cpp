@@ -121,4 +121,50 @@ TEST_F(Tw, RooflineRefusesBadShapes) {
   expect_misuse("roofline --tflops -1", "--tflops");
 }
 
+// A 128-byte swizzle exchanges the 16-byte chunks of a 128-byte row by the row's number modulo 8 (PTX ISA,
+// "Swizzling modes"), so eight lanes down a column meet eight different chunks: four wavefronts for 32 lanes
+// of 16 bytes.
+TEST_F(Tw, LayoutMapsASwizzledTileWithoutConflicts) {
+  const json j = tw_json("layout 'SW(3,3,3) o S[(8, 64) : (64, 1)]'");
+  ASSERT_EQ(j["mapping"].size(), 512u);
+  for (int row = 0; row < 8; ++row)
+    for (int column = 0; column < 64; ++column)
+      EXPECT_EQ(j["mapping"][row * 64 + column][0]["m"], row * 64 + (column / 8 ^ row) * 8 + column % 8);
+  EXPECT_EQ(j["vector_bytes"], 16);
+  for (const json& access : j["banks"]) EXPECT_EQ(access["wavefronts"], 4) << access;
+}
+
+// Rows of 128 bytes start in one bank: eight 16-byte lanes down a column need 8 words of each of four banks.
+TEST_F(Tw, LayoutNamesBankConflicts) {
+  const json j = tw_json("layout 'S[(32, 32) : (32, 1)]' --dtype f32");
+  EXPECT_EQ(j["banks"][0]["access"], "rows");
+  EXPECT_EQ(j["banks"][0]["wavefronts"], 4);
+  EXPECT_EQ(j["banks"][1]["access"], "columns");
+  EXPECT_EQ(j["banks"][1]["wavefronts"], 32);
+  EXPECT_EQ(j["banks"][1]["conflicts"][0]["words"], 8);
+  EXPECT_EQ(j["banks"][1]["conflicts"][0]["lanes"], json({0, 1, 2, 3, 4, 5, 6, 7}));
+  const Outcome text = tw("layout 'S[(32, 32) : (32, 1)]' --dtype f32");
+  EXPECT_NE(text.out.find("32 wavefronts where 4 would do"), std::string::npos) << text.out;
+}
+
+TEST_F(Tw, LayoutShowsReplicas) {
+  const json j = tw_json("layout 'S[4 : 1@laneid] + R[2 : 4@laneid]'");
+  EXPECT_EQ(j["copies"], 2);
+  EXPECT_EQ(j["mapping"][3], json::parse(R"([{"laneid": 3}, {"laneid": 7}])"));
+}
+
+TEST_F(Tw, LayoutDraws) {
+  const auto file = folder_ / "layout.svg";
+  EXPECT_EQ(tw("layout 'S[(4, 8) : (8, 1)]' --svg '" + file.string() + "'").code, 0);
+  EXPECT_NE(slurp(file).find("</svg>"), std::string::npos);
+}
+
+TEST_F(Tw, LayoutErrorsPointAtTheText) {
+  expect_misuse("layout 'S[(8'", "layout:1:5: error: expected ')'");
+  expect_misuse("layout 'S[8:1]' --shape 3x3", "shape 3x3 has 9 elements, the layout 8");
+  expect_misuse("layout 'S[8:1]' --shape 8x", "got '8x'");
+  expect_misuse("layout 'S[8:1]' --shape 0x8", "got '0x8'");
+  expect_misuse("layout", "LAYOUT is required");
+}
+
 }  // namespace
