@@ -28,6 +28,8 @@ struct Session {
 // Adds subcommand `name` with the options that every command has.
 CLI::App* add_command(CLI::App& app, Session& session, std::string name, std::string description);
 
+void add_list(CLI::App& app, Session& session);
+void add_show(CLI::App& app, Session& session);
 void add_layout(CLI::App& app, Session& session);
 void add_roofline(CLI::App& app, Session& session);
 

@@ -167,4 +167,43 @@ TEST_F(Tw, LayoutErrorsPointAtTheText) {
   expect_misuse("layout", "LAYOUT is required");
 }
 
+TEST_F(Tw, ListNamesTheLadder) {
+  const json j = tw_json("list");
+  ASSERT_GE(j.size(), 3u);
+  for (int step = 1; step <= 3; ++step) {
+    const json& kernel = j[step - 1];
+    EXPECT_EQ(kernel["name"], "gemm.step" + std::to_string(step));
+    EXPECT_EQ(kernel["architectures"], json({"sm_90a", "sm_100a"}));
+    EXPECT_NE(tw("list").out.find(kernel["shows"].get<std::string>()), std::string::npos);
+  }
+}
+
+// The hardware path of each architecture is the one thing that its PTX must have and the other's must not.
+TEST_F(Tw, ShowPrintsThePtxThatRuns) {
+  const std::string blackwell = tw_json("show gemm.step2 --arch sm_100a --ptx")["ptx"];
+  EXPECT_NE(blackwell.find(".target sm_100a"), std::string::npos);
+  EXPECT_NE(blackwell.find("tcgen05.mma.cta_group::1.kind::f16"), std::string::npos);
+  const Outcome hopper = tw("show gemm.step2 --arch sm_90a --ptx");
+  EXPECT_EQ(hopper.code, 0);
+  EXPECT_NE(hopper.out.find(".target sm_90a"), std::string::npos);
+  EXPECT_NE(hopper.out.find("wgmma.mma_async.sync.aligned"), std::string::npos);
+  EXPECT_EQ(hopper.out.find("tcgen05"), std::string::npos);
+}
+
+TEST_F(Tw, ShowPrintsTileOperationsWithTheirLines) {
+  const Outcome ir = tw("show gemm.step1 --arch sm_90a --ir");
+  EXPECT_EQ(ir.code, 0);
+  EXPECT_NE(ir.out.find("gemm_async"), std::string::npos) << ir.out;
+  EXPECT_NE(ir.out.find("kernels/gemm/sm_90a/"), std::string::npos) << ir.out;
+  EXPECT_TRUE(tw_json("show gemm.step1 --ir").contains("ir"));
+}
+
+TEST_F(Tw, ShowRefusesWhatThereIsNot) {
+  expect_misuse("show gemm.step0", "gemm.step1");  // the message lists the names
+  expect_misuse("show gemm.step1 --arch sm_80",
+                "gemm.step1 is written for sm_90a and sm_100a, not for sm_80");
+  expect_misuse("show gemm.step1 -m -4", "positive extents");
+  expect_misuse("show gemm.step3 --dtype f99", "f99");
+}
+
 }  // namespace
