@@ -1,5 +1,6 @@
 #include "tools/compile.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "tilewright/base/error.h"
@@ -8,19 +9,22 @@
 
 namespace tw::tools {
 
-kernels::GemmShape complete(const kernels::GemmKernel& kernel, kernels::GemmShape asked) {
-  if (asked.m == 0) asked.m = kernel.demo.m;
-  if (asked.n == 0) asked.n = kernel.demo.n;
-  if (asked.k == 0) asked.k = kernel.demo.k;
-  if (std::min({asked.m, asked.n, asked.k}) < 0)
-    user_error({}, "a gemm has positive extents; got {}", to_string(asked));
-  return asked;
+kernels::GemmShape ShapeOptions::of(const kernels::GemmKernel& kernel) const {
+  return {m.value_or(kernel.demo.m), n.value_or(kernel.demo.n), k.value_or(kernel.demo.k),
+          dtype_from_name(dtype)};
+}
+
+void add_shape_options(CLI::App& command, ShapeOptions& options) {
+  command.add_option("-m", options.m, "rows of D (default: the shape of `tw demo`)");
+  command.add_option("-n", options.n, "columns of D");
+  command.add_option("-k", options.k, "inner extent");
+  command.add_option("--dtype", options.dtype, "f16 or bf16")->capture_default_str();
 }
 
 ir::Kernel record(const kernels::GemmKernel& kernel, const kernels::GemmShape& shape, std::string_view arch) {
   if (std::find(kernel.archs.begin(), kernel.archs.end(), arch) == kernel.archs.end()) {
     std::string known;
-    for (const std::string& a : kernel.archs) known += (known.empty() ? "" : " and ") + a;
+    for (const std::string& a : kernel.archs) known += (known.empty() ? "" : ", ") + a;
     user_error({}, "{} is written for {}, not for {}", kernel.name, known, arch);
   }
   return kernel.build(shape, arch);

@@ -1,16 +1,27 @@
 #pragma once
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "kernels/registry.h"
 #include "tilewright/lower/compiled.h"
 
+namespace CLI {
+class App;
+}
+
 // A kernel of the registry for one shape and architecture.
 namespace tw::tools {
 
-// Extents that the command line leaves out (0) come from the kernel's demo shape; a user error when one is
-// negative.
-kernels::GemmShape complete(const kernels::GemmKernel& kernel, kernels::GemmShape asked);
+// What the command line says about a shape; what it leaves out comes from the kernel's demo shape.
+struct ShapeOptions {
+  std::optional<int64_t> m, n, k;
+  std::string dtype = "f16";
+
+  kernels::GemmShape of(const kernels::GemmKernel& kernel) const;
+};
+void add_shape_options(CLI::App& command, ShapeOptions& options);
 
 // A user error when the kernel is not written for `arch`.
 ir::Kernel record(const kernels::GemmKernel& kernel, const kernels::GemmShape& shape, std::string_view arch);

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include <array>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -173,7 +173,9 @@ TEST_F(Tw, ListNamesTheLadder) {
   for (int step = 1; step <= 3; ++step) {
     const json& kernel = j[step - 1];
     EXPECT_EQ(kernel["name"], "gemm.step" + std::to_string(step));
-    EXPECT_EQ(kernel["architectures"], json({"sm_90a", "sm_100a"}));
+    const json& archs = kernel["architectures"];
+    for (const char* arch : {"sm_90a", "sm_100a"})
+      EXPECT_NE(std::find(archs.begin(), archs.end(), arch), archs.end());
     EXPECT_NE(tw("list").out.find(kernel["shows"].get<std::string>()), std::string::npos);
   }
 }
@@ -201,8 +203,8 @@ TEST_F(Tw, ShowPrintsTileOperationsWithTheirLines) {
 TEST_F(Tw, ShowRefusesWhatThereIsNot) {
   expect_misuse("show gemm.step0", "gemm.step1");  // the message lists the names
   expect_misuse("show gemm.step1 --arch sm_80",
-                "gemm.step1 is written for sm_90a and sm_100a, not for sm_80");
-  expect_misuse("show gemm.step1 -m -4", "positive extents");
+                "gemm.step1 is written for sm_90a, sm_100a, sm_103a, not for sm_80");
+  expect_misuse("show gemm.step1 -m -4", "-4");
   expect_misuse("show gemm.step3 --dtype f99", "f99");
 }
 
