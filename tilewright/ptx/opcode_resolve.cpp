@@ -98,7 +98,8 @@ int element_count(const Choice& inst, const OperandSpec& spec) {
     case Count::scalar: return 0;
     case Count::fixed: return spec.fixed_count;
     case Count::vec: return tail_number(inst.modifier("vec"));
-    case Count::num: return tail_number(inst.modifier("num"));
+    case Count::num:  // a 16x16 tile of bytes is twice an 8x8 tile of halves
+      return tail_number(inst.modifier("num")) * (inst.modifier("shape") == "m16n16" ? 2 : 1);
     case Count::mma_a:
     case Count::mma_b:
     case Count::mma_c:

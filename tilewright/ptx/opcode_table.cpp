@@ -162,7 +162,7 @@ shl.type(@bits)                         =d:type, a:type, b:u32
 shr.type(@bits|@int)                    =d:type, a:type, b:u32
 
 # Data Movement and Conversion Instructions
-mov.type(@any|b128|pred|f16|f16x2|bf16|bf16x2)   =d:type, a:type/s/%/!
+mov.type(@any|b128|pred)   =d:type, a:type/s/%/!
 mov.type(b16|b32|b64|b128)              =d:type, a:type*pack
 mov.type(b16|b32|b64|b128)              =d:type*pack/_, a:type
 shfl.sync.mode(up|down|bfly|idx).type(b32)   =d:type|p/_, a:type, b:u32, c:u32, membermask:u32
@@ -243,9 +243,10 @@ cp.async.bulk.tensor.@dim.dst(global).src(shared::cta){.load(tile|tile::scatter4
 cp.reduce.async.bulk.tensor.@dim.dst(global).src(shared::cta).op(add|min|max|inc|dec|and|or|xor){.load(tile|im2col_no_offs)}.completion(bulk_group){.L2::cache_hint}  <+tensor>, [srcMem], policy:b64?L2::cache_hint  ; sm_90
 cp.async.bulk.prefetch.tensor.@dim.L2.src(global){.load(tile|tile::gather4)}{.L2::cache_hint}  <.tensor>, policy:b64?L2::cache_hint  ; sm_90
 cp.async.bulk.prefetch.tensor.@dim.L2.src(global).load(im2col|im2col::w|im2col::w::128){.L2::cache_hint}  <.tensor>, im2col:b16*any, policy:b64?L2::cache_hint  ; sm_90
-tensormap.replace.load(tile).field(global_address|rank|elemtype|interleave_layout|swizzle_mode|swizzle_atomicity|fill_mode){.space(global|shared::cta)}.b1024.type(b32|b64)  [=addr], value:type  ; sm_90a
+tensormap.replace.load(tile).field(global_address|rank){.space(global|shared::cta)}.b1024.type(b32|b64)  [=addr], value:type  ; sm_90a
+tensormap.replace.load(tile).field(elemtype|interleave_layout|swizzle_mode|swizzle_atomicity|fill_mode){.space(global|shared::cta)}.b1024.type(b32)  [=addr], value:type/i  ; sm_90a
 tensormap.replace.load(tile).field(box_dim|global_dim|global_stride|element_stride){.space(global|shared::cta)}.b1024.type(b32|b64)  [=addr], ord:u32/i, value:type  ; sm_90a
-tensormap.cp_fenceproxy.dst(global).src(@cta).proxy(tensormap::generic).sem(release).@scope.sync.aligned  [=dst], [src], size:u32/i  ; sm_90
+tensormap.cp_fenceproxy.dst(global).src(shared::cta).proxy(tensormap::generic).sem(release).@scope.sync.aligned  [=dst], [src], size:u32/i  ; sm_90
 
 # Control Flow Instructions
 bra{.uni}                               &target  ; branches
@@ -286,14 +287,20 @@ membar.proxy.kind(alias)
 membar.proxy.kind(async){.space(global|shared::cta|shared::cluster)}  ; sm_90
 @asem = relaxed|acquire|release|acq_rel
 @aspace = global|shared|shared::cta|shared::cluster
-atom{.sem(@asem)}{.@scope}{.space(@aspace)}.op(and|or|xor|exch|add|inc|dec|min|max){.L2::cache_hint}.type(b32|b64|u32|u64|s32|s64|f32|f64)  =d:type/_, [+a], b:type, policy:b64?L2::cache_hint
-atom{.sem(@asem)}{.@scope}{.space(@aspace)}.op(cas).type(b16|b32|b64|b128|u32|u64|s32|s64)   =d:type/_, [+a], b:type, c:type
+atom{.sem(@asem)}{.@scope}{.space(@aspace)}.op(and|or|xor|exch){.L2::cache_hint}.type(b32|b64)  =d:type/_, [+a], b:type, policy:b64?L2::cache_hint
+atom{.sem(@asem)}{.@scope}{.space(@aspace)}.op(add){.L2::cache_hint}.type(u32|u64|s32|f32|f64)  =d:type/_, [+a], b:type, policy:b64?L2::cache_hint
+atom{.sem(@asem)}{.@scope}{.space(@aspace)}.op(inc|dec){.L2::cache_hint}.type(u32)  =d:type/_, [+a], b:type, policy:b64?L2::cache_hint
+atom{.sem(@asem)}{.@scope}{.space(@aspace)}.op(min|max){.L2::cache_hint}.type(u32|u64|s32|s64)  =d:type/_, [+a], b:type, policy:b64?L2::cache_hint
+atom{.sem(@asem)}{.@scope}{.space(@aspace)}.op(cas).type(b16|b32|b64|b128)   =d:type/_, [+a], b:type, c:type
 atom{.sem(@asem)}{.@scope}{.space(@aspace)}.op(exch){.L2::cache_hint}.type(b128)             =d:type/_, [+a], b:type, policy:b64?L2::cache_hint  ; sm_90
 atom{.sem(@asem)}{.@scope}{.space(@aspace)}.op(add).noftz{.L2::cache_hint}.type(f16|f16x2|bf16|bf16x2)  =d:type/_, [+a], b:type, policy:b64?L2::cache_hint
 atom{.sem(@asem)}{.@scope}{.space(global)}.op(add){.L2::cache_hint}.vec(v2|v4).type(f32)     =d:type*vec/_, [+a], b:type*vec, policy:b64?L2::cache_hint  ; sm_90
 atom{.sem(@asem)}{.@scope}{.space(global)}.op(add|min|max).noftz{.L2::cache_hint}.vec(v2|v4|v8).type(f16|bf16)  =d:type*vec/_, [+a], b:type*vec, policy:b64?L2::cache_hint  ; sm_90
 atom{.sem(@asem)}{.@scope}{.space(global)}.op(add|min|max).noftz{.L2::cache_hint}.vec(v2|v4).type(f16x2|bf16x2)  =d:type*vec/_, [+a], b:type*vec, policy:b64?L2::cache_hint  ; sm_90
-red{.sem(relaxed|release)}{.@scope}{.space(@aspace)}.op(and|or|xor|add|inc|dec|min|max){.L2::cache_hint}.type(b32|b64|u32|u64|s32|s64|f32|f64)  [+a], b:type, policy:b64?L2::cache_hint
+red{.sem(relaxed|release)}{.@scope}{.space(@aspace)}.op(and|or|xor){.L2::cache_hint}.type(b32|b64)  [+a], b:type, policy:b64?L2::cache_hint
+red{.sem(relaxed|release)}{.@scope}{.space(@aspace)}.op(add){.L2::cache_hint}.type(u32|u64|s32|f32|f64)  [+a], b:type, policy:b64?L2::cache_hint
+red{.sem(relaxed|release)}{.@scope}{.space(@aspace)}.op(inc|dec){.L2::cache_hint}.type(u32)  [+a], b:type, policy:b64?L2::cache_hint
+red{.sem(relaxed|release)}{.@scope}{.space(@aspace)}.op(min|max){.L2::cache_hint}.type(u32|u64|s32|s64)  [+a], b:type, policy:b64?L2::cache_hint
 red{.sem(relaxed|release)}{.@scope}{.space(@aspace)}.op(add).noftz{.L2::cache_hint}.type(f16|f16x2|bf16|bf16x2)  [+a], b:type, policy:b64?L2::cache_hint
 red{.sem(relaxed|release)}{.@scope}{.space(global)}.op(add){.L2::cache_hint}.vec(v2|v4).type(f32)                [+a], b:type*vec, policy:b64?L2::cache_hint  ; sm_90
 red{.sem(relaxed|release)}{.@scope}{.space(global)}.op(add|min|max).noftz{.L2::cache_hint}.vec(v2|v4|v8).type(f16|bf16)   [+a], b:type*vec, policy:b64?L2::cache_hint  ; sm_90
@@ -332,7 +339,7 @@ cp.async.mbarrier.arrive{.noinc}{.space(@cta)}.type(b64)  [+addr]
 clusterlaunchcontrol.try_cancel.async{.space(shared::cta)}.completion(@bytes){.multicast::cluster::all}.type(b128)  [=addr], [+mbar]  ; sm_100
 clusterlaunchcontrol.query_cancel.is_canceled.pred.type(b128)               =p:pred, response:b128  ; sm_100
 clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.type(b128)         =d:b32*4/_, response:b128  ; sm_100
-clusterlaunchcontrol.query_cancel.field(get_first_ctaid|get_first_ctaid::x|get_first_ctaid::y|get_first_ctaid::z).b32.type(b128)  =d:b32, response:b128  ; sm_100
+clusterlaunchcontrol.query_cancel.field(get_first_ctaid::x|get_first_ctaid::y|get_first_ctaid::z).b32.type(b128)  =d:b32, response:b128  ; sm_100
 
 # Warp Level Matrix Instructions
 @layout = row|col
@@ -371,7 +378,7 @@ mma.sync.aligned.shape(m8n8k128|m16n8k128|m16n8k256).row.col.dtype(s32).atype(b1
 mma.sparse(@sp).sync.aligned.shape(m16n8k16|m16n8k32).row.col.dtype(@f1632).atype(f16).btype(f16).ctype(@f1632)   =d*mma_d, a:f16x2*mma_a, b:f16x2*mma_b, c*mma_c, e:b32, f:u32/i
 mma.sparse(@sp).sync.aligned.shape(m16n8k16|m16n8k32).row.col.dtype(f32).atype(bf16).btype(bf16).ctype(f32)       =d:f32*mma_d, a:b32*mma_a, b:b32*mma_b, c:f32*mma_c, e:b32, f:u32/i
 mma.sparse(@sp).sync.aligned.shape(m16n8k8|m16n8k16).row.col.dtype(f32).atype(tf32).btype(tf32).ctype(f32)        =d:f32*mma_d, a:b32*mma_a, b:b32*mma_b, c:f32*mma_c, e:b32, f:u32/i
-mma.sparse(@sp).sync.aligned.shape(m16n8k64).row.col.dtype(@f1632).atype(@f8).btype(@f8).ctype(@f1632)            =d*mma_d, a:b32*mma_a, b:b32*mma_b, c*mma_c, e:b32, f:u32/i
+mma.sparse(@sp).sync.aligned.shape(m16n8k64).row.col.dtype(f32).atype(@f8).btype(@f8).ctype(f32)                  =d:f32*mma_d, a:b32*mma_a, b:b32*mma_b, c:f32*mma_c, e:b32, f:u32/i
 mma.sparse(sp::ordered_metadata).sync.aligned.shape(m16n8k64).row.col.kind(kind::f8f6f4).dtype(@f1632).atype(@f864).btype(@f864).ctype(@f1632)  =d*mma_d, a:b32*mma_a, b:b32*mma_b, c*mma_c, e:b32, f:u32/i  ; sm_120a
 mma.sparse(sp::ordered_metadata).sync.aligned.shape(m16n8k128).row.col.kind(kind::mxf4).block_scale{.scale_vec(scale_vec::2X)}.dtype(f32).atype(e2m1).btype(e2m1).ctype(f32).stype(ue8m0)  =d:f32*mma_d, a:b32*mma_a, b:b32*mma_b, c:f32*mma_c, e:b32, f:u32/i, scaleA:b32, idA:b16*2, scaleB:b32, idB:b16*2  ; sm_120a
 mma.sparse(sp::ordered_metadata).sync.aligned.shape(m16n8k128).row.col.kind(kind::mxf4nvf4).block_scale.scale_vec(scale_vec::2X|scale_vec::4X).dtype(f32).atype(e2m1).btype(e2m1).ctype(f32).stype(ue8m0|ue4m3)  =d:f32*mma_d, a:b32*mma_a, b:b32*mma_b, c:f32*mma_c, e:b32, f:u32/i, scaleA:b32, idA:b16*2, scaleB:b32, idB:b16*2  ; sm_120a
