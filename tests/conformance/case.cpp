@@ -159,6 +159,8 @@ std::string token_of(Element type, uint64_t bits) {
   }
   const double value = value_of(type, bits);
   if (!std::isfinite(value)) return format("{:#x}", bits);
+  if (std::abs(value) < 1e7 && value == std::trunc(value))
+    return value == 0 && std::signbit(value) ? "-0" : format("{}", static_cast<int64_t>(value));
   for (int digits = 1;; ++digits) {
     std::string text = format("{:.{}g}", value, digits);
     if (floating_bits(type, text) == bits) return text;  // rounded up, the largest numbers leave the range

@@ -46,6 +46,8 @@ def token_of(type_name, bits):
     value = f32_from_bits(bits) if width == 32 else f64_from_bits(bits)
     if value != value or value in (float("inf"), float("-inf")):
         return hex(bits)
+    if abs(value) < 1e7 and value == int(value):
+        return "-0" if value == 0 and bits >> (width - 1) else str(int(value))
     for digits in range(1, 18):
         text = f"{value:.{digits}g}"
         try:

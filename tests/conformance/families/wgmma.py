@@ -16,6 +16,7 @@ LAYOUT = "Asynchronous Warpgroup Level Matrix Shared Memory Layout"
 FRAGMENT = "Register Fragments for wgmma.mma_async"
 SWIZZLE_CODE = {0: 0, 128: 1, 64: 2, 32: 3}  # Matrix Descriptor Format, bits 63-62
 BYTES = {"f16": 2, "bf16": 2, "tf32": 4, "e4m3": 1, "e5m2": 1, "s8": 1, "u8": 1}
+PLANS = {}  # the arguments of every case, for predict.py
 KBYTES = 32  # one wgmma's K, in bytes, for every type
 
 
@@ -99,6 +100,7 @@ def wgmma(name, title, a_type="f16", b_type=None, d_type="f32", n=16, a=None, b=
     """One case. `a`, `b`: operands in shared memory; `a` None takes A from registers. `accumulators`: input array of the
     initial D; without one the first wgmma has scale-d false. `keep` false: scale-d false although there are initial values.
     `sample` s: thread t stores only registers r with r % s == t % s. With two `warpgroups`, each has its own A."""
+    PLANS["wgmma/" + name] = dict(locals())
     b_type = b_type or a_type
     if a is not None:
         b.offset = b.offset or (a.offset + warpgroups * a.size + 1023) // 1024 * 1024
