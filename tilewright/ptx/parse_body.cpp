@@ -249,11 +249,12 @@ void Parser::instruction(Function& f) {
     where.column += uint32_t(complaint.at);
     user_error(where, "{}", complaint.message);
   }
-  std::vector<SourceLoc> places;
+  places_.clear();
+  inst.operands.reserve(4);
   if (!lex_.peek().is(';')) {
     const bool lists = text->tokens.front() == "call";
     do {
-      places.push_back(lex_.loc());
+      places_.push_back(lex_.loc());
       inst.operands.push_back(operand(lists));
     } while (accept(','));
   }
@@ -262,8 +263,8 @@ void Parser::instruction(Function& f) {
   lex_.next();
   inst.loc = lex_.loc(start);
   inst.line = start.line;
-  check_form(inst, *text, opcode, places, end);
-  check_symbols(inst, places);
+  check_form(inst, *text, opcode, places_, end);
+  check_symbols(inst, places_);
   f.body.emplace_back(std::move(inst));
 }
 

@@ -115,6 +115,7 @@ class Parser {
   std::vector<NameScope> scopes_{1};  // the first one is the module's
   Function* function_ = nullptr;
   std::string opcode_storage_;
+  std::vector<SourceLoc> places_;  // of the operands of the current instruction
 };
 
 constexpr size_t most_scopes = 200;

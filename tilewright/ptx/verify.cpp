@@ -129,38 +129,48 @@ class Verifier {
     if (const auto* a = o.as<Address>()) return address(a->base.front());
     if (const auto* t = o.as<TensorAddress>()) {
       address(t->map.front());
-      for (const Operand& c : t->coordinates)
-        scalar(c, shape_of(Type::s32), "s32", "a tensor coordinate", false);
+      const Wanted coordinate{"coordinate", "s32", shape_of(Type::s32)};
+      for (const Operand& c : t->coordinates) scalar(c, coordinate);
       return;
     }
     if (r.spec->kind != OperandKind::value) return;
     if (r.spec->count == Count::pack) return packing(o);
-    Shape wanted = shape_of(r.type);
-    if (r.spec->wide) wanted.bits *= 2;
-    if (r.type.empty()) wanted.bits = 0;
-    const std::string what = tw::format("operand {}", r.spec->name);
-    const std::string type = tw::format("{}{}", r.spec->wide ? "twice " : "", r.type);
-    const auto each = [&](const Operand& e) { scalar(e, wanted, type, what, may_be_wider()); };
+    Wanted wanted{r.spec->name, r.type, shape_of(r.type), r.spec->wide, may_be_wider()};
+    if (r.spec->wide) wanted.shape.bits *= 2;
+    if (r.type.empty()) wanted.shape.bits = 0;
+    const auto each = [&](const Operand& e) { scalar(e, wanted); };
     if (const auto* v = o.as<Vector>()) std::for_each(v->elements.begin(), v->elements.end(), each);
     else if (const auto* p = o.as<Pair>()) each(p->both[0]);
     else each(o);
   }
 
-  void scalar(const Operand& o, Shape wanted, std::string_view type, std::string_view what, bool wider) {
+  // What an operand should be.
+  struct Wanted {
+    std::string_view operand, type;
+    Shape shape;
+    bool twice = false;  // the type doubled
+    bool wider = false;  // the register may exceed it
+
+    std::string text() const {
+      return tw::format("operand {} is of {}type {}", operand, twice ? "twice " : "", type);
+    }
+  };
+
+  void scalar(const Operand& o, const Wanted& w) {
     if (const auto* r = o.as<RegOperand>()) {
       const Register& reg = f_[r->reg];
-      if (!agrees(reg.type, wanted, wider))
-        complain(tw::format("{} is of type {}, register {} is .{}", what, type, reg.name, name(reg.type)));
-    } else if (const auto* i = o.as<Immediate>(); i && wanted.bits != 0) {
+      if (!agrees(reg.type, w.shape, w.wider))
+        complain(tw::format("{}, register {} is .{}", w.text(), reg.name, name(reg.type)));
+    } else if (const auto* i = o.as<Immediate>(); i && w.shape.bits != 0) {
       const bool real = i->kind != Immediate::Kind::integer;
-      if (real && (wanted.cls == Class::integer || wanted.cls == Class::predicate))
-        complain(tw::format("{} is of type {}, the constant is floating-point", what, type));
-      if (!real && wanted.cls == Class::floating && wanted.bits >= 32)
-        complain(tw::format("{} is of type {}, the constant is an integer", what, type));
+      if (real && (w.shape.cls == Class::integer || w.shape.cls == Class::predicate))
+        complain(w.text() + ", the constant is floating-point");
+      if (!real && w.shape.cls == Class::floating && w.shape.bits >= 32)
+        complain(w.text() + ", the constant is an integer");
     } else if (const auto* s = o.as<SpecialReg>()) {
       const SpecialRegister* special = find_special_register(s->name);
-      if (!special || (special->type == Type::pred) != (wanted.cls == Class::predicate))
-        complain(tw::format("{} is of type {}, which {} does not fit", what, type, s->name));
+      if (!special || (special->type == Type::pred) != (w.shape.cls == Class::predicate))
+        complain(tw::format("{}, which {} does not fit", w.text(), s->name));
     }
   }
 
