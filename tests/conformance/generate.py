@@ -8,7 +8,6 @@
 import importlib
 import json
 import os
-import re
 import sys
 
 import values
@@ -16,11 +15,6 @@ import values
 ROOT = os.path.dirname(os.path.abspath(__file__))
 FAMILIES = sorted(f[:-3] for f in os.listdir(os.path.join(ROOT, "families")) if f.endswith(".py") and f != "builder.py"
                   and f != "__init__.py")
-
-
-def stripped(ptx):
-    """A module without comments and layout: what decides whether recorded values still hold."""
-    return " ".join(re.sub(r"//[^\n]*", "", ptx).split())
 
 
 def read(path):
@@ -37,11 +31,7 @@ def files_of(case):
     old_ptx, old_text = read(base + ".ptx"), read(base + ".json")
     if old_ptx is not None and old_text is not None:
         old = json.loads(old_text)
-        same = all(old.get(k) == sidecar[k] for k in ("entry", "grid", "block", "cluster", "dynamic_shared", "inputs"))
-        same = same and [(a["name"], a["type"], a["count"], a.get("values"), a.get("generator"))
-                         for a in old["outputs"]] == [
-            (a["name"], a["type"], a["count"], a.get("values"), a.get("generator")) for a in sidecar["outputs"]]
-        if same and stripped(old_ptx) == stripped(case.ptx):
+        if values.digest(old_ptx, old) == values.digest(case.ptx, sidecar):
             sidecar["recorded"], sidecar["expected"] = old["recorded"], old["expected"]
     return {base + ".ptx": case.ptx, base + ".json": values.case_text(sidecar)}
 

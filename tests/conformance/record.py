@@ -42,6 +42,11 @@ def load(name):
         return json.load(file)
 
 
+def ptx_of(name):
+    with open(os.path.join(ROOT, name + ".ptx"), encoding="utf-8") as file:
+        return file.read()
+
+
 def save(name, case):
     with open(os.path.join(ROOT, name + ".json"), "w", encoding="utf-8") as file:
         file.write(values.case_text(case))
@@ -60,8 +65,18 @@ class Gpu:
     MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
     JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES = 5, 6
 
+    LIBRARIES = ("libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+                 "/usr/lib/wsl/lib/libcuda.so.1")
+
     def __init__(self, ordinal):
-        self.cuda = ctypes.CDLL("libcuda.so.1")
+        for library in self.LIBRARIES:
+            try:
+                self.cuda = ctypes.CDLL(library)
+                break
+            except OSError:
+                continue
+        else:
+            raise CudaError(f"no CUDA driver; looked for {', '.join(self.LIBRARIES)}")
         self.call("cuInit", 0)
         self.device = ctypes.c_int()
         self.call("cuDeviceGet", ctypes.byref(self.device), ordinal)
@@ -131,8 +146,7 @@ class Gpu:
 def run_case(gpu, name):
     """The outputs of a case as bytes; raises CudaError, or ValueError when the two runs differ."""
     case = load(name)
-    with open(os.path.join(ROOT, name + ".ptx"), encoding="utf-8") as file:
-        function = gpu.load_entry(file.read(), case["entry"], case["dynamic_shared"])
+    function = gpu.load_entry(ptx_of(name), case["entry"], case["dynamic_shared"])
     inputs = [gpu.buffer(values.to_bytes(a["type"], values.elements_of(a))) for a in case["inputs"]]
     outputs = [gpu.buffer(bytes(a["count"] * values.size(a["type"]))) for a in case["outputs"]]
     runs = []
@@ -245,7 +259,7 @@ def run_all(names, ordinal, workers, timeout):
 
 def command_run(options):
     answers, device = run_all(all_cases(options.filters), options.device, options.workers, options.timeout)
-    good = {name: answer["outputs"] for name, answer in sorted(answers.items()) if "outputs" in answer}
+    good = {name: {"digest": values.digest(ptx_of(name), load(name)), "outputs": answer["outputs"]} for name, answer in sorted(answers.items()) if "outputs" in answer}
     bad = {name: answer["error"] for name, answer in sorted(answers.items()) if "error" in answer}
     os.makedirs(options.out, exist_ok=True)
     with open(os.path.join(options.out, RESULT_FILE), "w", encoding="utf-8") as file:
@@ -258,12 +272,18 @@ def command_run(options):
 
 
 def command_merge(options):
-    changed = 0
+    changed = merged = 0
     for path in options.filters:
         with open(path, encoding="utf-8") as file:
             result = json.load(file)
-        for name, outputs in result["cases"].items():
-            case = load(name)
+        for name, recorded in result["cases"].items():
+            if not os.path.exists(os.path.join(ROOT, name + ".ptx")):
+                print(f"gone: {name}")
+                continue
+            case, outputs = load(name), recorded["outputs"]
+            if recorded["digest"] != values.digest(ptx_of(name), case):
+                print(f"not merged, the case has changed since: {name}")
+                continue
             expected = {a["name"]: values.encode(a["type"], values.from_bytes(a["type"], bytes.fromhex(
                 outputs[a["name"]]))) for a in case["outputs"]}
             if case["expected"] is not None and case["expected"] != expected:
@@ -272,7 +292,8 @@ def command_merge(options):
             case["expected"] = expected
             case["recorded"] = {"device": result["device"], "driver": result["driver"], "date": result["date"]}
             save(name, case)
-        print(f"{path}: {len(result['cases'])} cases merged, {changed} differ from what was stored")
+            merged += 1
+        print(f"{path}: {merged} cases merged, {changed} differ from what was stored")
         for name, error in result["failed"].items():
             print(f"not recorded: {name}: {error}")
     return 0

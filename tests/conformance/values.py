@@ -5,6 +5,7 @@ A token is hexadecimal for b8..b64, decimal for the integers, and for f32 and f6
 value back, or the bits in hexadecimal for NaN and infinities. conformance/case.cpp reads the same text.
 """
 
+import hashlib
 import json
 import re
 import struct
@@ -161,6 +162,19 @@ def mismatches(output, want, got):
         return abs(g - w) <= rule.get("relative", 0) * abs(w) + rule.get("absolute", 0)
 
     return [i for i, (w, g) in enumerate(zip(want, got)) if not close(w, g)]
+
+
+def stripped(ptx):
+    """A module without comments and layout: what decides whether recorded values still hold."""
+    return " ".join(re.sub(r"//[^\n]*", "", ptx).split())
+
+
+def digest(ptx, case):
+    """Identifies everything a recording depends on."""
+    arrays = [{k: v for k, v in a.items() if k != "compare"} for a in case["inputs"] + case["outputs"]]
+    launch = [case[k] for k in ("entry", "grid", "block", "cluster", "dynamic_shared")]
+    text = stripped(ptx) + json.dumps([launch, arrays], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def case_text(case):
