@@ -96,8 +96,7 @@ class Reader {
     form.opcode = form.text.substr(0, end);
     modifiers(form, form.text.substr(end));
     if (!form.operands_text.empty())
-      for (std::string_view operand : split(form.operands_text, ','))
-        form.operands.push_back(spec(form, operand));
+      for (std::string_view operand : split(form.operands_text, ',')) form.operands.push_back(spec(operand));
     forms.push_back(std::move(form));
   }
 
@@ -147,7 +146,7 @@ class Reader {
     return Count::fixed;
   }
 
-  static OperandSpec spec(const Form& form, std::string_view text) {
+  static OperandSpec spec(std::string_view text) {
     OperandSpec s;
     if (const size_t q = text.find('?'); q != text.npos) {
       if (q + 1 == text.size()) s.optional = true;
@@ -191,7 +190,6 @@ class Reader {
       s.wide = true;
       s.type = s.type.substr(5, s.type.size() - 6);
     }
-    (void)form;
     return s;
   }
 
