@@ -1,5 +1,6 @@
 """Integer arithmetic, extended precision, logic and shifts."""
 
+import values
 from families.builder import Op, elementwise, explicit, pairs, random_bits
 
 EDGE32 = [0, 1, 2, 3, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x12345678, 0x7FFFFFFF, 0x80000000, 0x80000001,
@@ -43,13 +44,13 @@ elementwise("integer/min_max_packed", "Minima and maxima of packed 16-bit number
             two32, binary(["min.s16x2", "min.u16x2", "max.s16x2", "max.u16x2", "min.relu.s16x2", "add.s16x2"], 32))
 
 random3 = [random_bits("a", "b32", 96, 1), random_bits("b", "b32", 96, 2), random_bits("c", "b32", 96, 3)]
-elementwise("integer/mad", "Multiply-add: low, high, saturating, wide", INTEGER + "mad",
+elementwise("integer/mad", "Multiply-add: low, high, wide", INTEGER + "mad",
             random3 + [random_bits("e", "b64", 96, 4)],
-            [Op(f"mad.{k} $d, $a, $b, $c;", "b32") for k in ["lo.s32", "hi.s32", "hi.u32", "hi.sat.s32"]]
+            [Op(f"mad.{k} $d, $a, $b, $c;", "b32") for k in ["lo.s32", "hi.s32", "hi.u32"]]
             + [Op(f"mad.wide.{k} $d, $a, $b, $e;", "b64") for k in ["s32", "u32"]])
 elementwise("integer/mul24", "24-bit products", INTEGER + "mul24; " + INTEGER + "mad24", random3,
             [Op(f"mul24.{k} $d, $a, $b;", "b32") for k in ["lo.s32", "lo.u32", "hi.s32", "hi.u32"]]
-            + [Op(f"mad24.{k} $d, $a, $b, $c;", "b32") for k in ["lo.s32", "hi.u32", "hi.sat.s32"]])
+            + [Op(f"mad24.{k} $d, $a, $b, $c;", "b32") for k in ["lo.s32", "hi.u32"]])
 elementwise("integer/sad", "Sum of absolute differences", INTEGER + "sad", random3,
             [Op(f"sad.{k} $d, $a, $b, $c;", "b32") for k in ["s32", "u32"]])
 elementwise("integer/dp4a_dp2a", "Packed dot products", INTEGER + "dp4a; " + INTEGER + "dp2a", random3,
@@ -74,17 +75,24 @@ elementwise("integer/bfind", "Most significant non-sign bit, position and shift 
             [Op(f"bfind{s}.{k} $d, $a;", "b32") for s in ["", ".shiftamt"] for k in ["u32", "s32"]]
             + [Op(f"bfind{s}.{k} $d, $e;", "b32") for s in ["", ".shiftamt"] for k in ["u64", "s64"]])
 
-# Field positions and lengths at, inside and beyond the register; only 8 bits of each count.
-POSITIONS = [0, 1, 5, 16, 30, 31, 32, 33, 63, 64, 255, 256, 261]
+# Field positions and lengths at, inside and beyond the register, within the 0..255 that the ISA allows.
+POSITIONS = [0, 1, 5, 16, 30, 31, 32, 33, 63, 64, 255]
 pos, length = pairs(POSITIONS, POSITIONS)
-field = [random_bits("a", "b32", len(pos), 11), random_bits("b", "b32", len(pos), 12), explicit("s", "b32", pos),
-         explicit("n", "b32", length)]
+
+
+def drawn(name, type_name, seed):
+    """Random elements, on a 13x13 grid of which the positions take the first 11x11."""
+    elements = values.elements_of(random_bits(name, type_name, 169, seed))
+    return explicit(name, type_name, [elements[13 * row + column] for row in range(11) for column in range(11)])
+
+
+places = [explicit("s", "b32", pos), explicit("n", "b32", length)]
 elementwise("integer/bfe", "Bit field extract at edge positions and lengths", INTEGER + "bfe",
-            [field[0], field[2], field[3], random_bits("e", "b64", len(pos), 13)],
+            [drawn("a", "b32", 11)] + places + [drawn("e", "b64", 13)],
             [Op(f"bfe.{k} $d, $a, $s, $n;", "b32") for k in ["u32", "s32"]]
             + [Op(f"bfe.{k} $d, $e, $s, $n;", "b64") for k in ["u64", "s64"]])
 elementwise("integer/bfi", "Bit field insert at edge positions and lengths", INTEGER + "bfi",
-            field + [random_bits("e", "b64", len(pos), 14), random_bits("f", "b64", len(pos), 15)],
+            [drawn("a", "b32", 11), drawn("b", "b32", 12)] + places + [drawn("e", "b64", 14), drawn("f", "b64", 15)],
             [Op("bfi.b32 $d, $a, $b, $s, $n;", "b32"), Op("bfi.b64 $d, $e, $f, $s, $n;", "b64")])
 wide, step = pairs([0, 1, 7, 15, 31], [0, 1, 2, 3, 5, 40, -1, -2, -3, -7])
 elementwise("integer/fns", "The n-th set bit from a base, upwards and downwards", INTEGER + "fns",
