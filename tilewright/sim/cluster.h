@@ -43,7 +43,8 @@ class Extensions {
 
 // A named barrier (0 to 15) of a CTA: PTX ISA, "bar, barrier".
 struct NamedBarrier {
-  uint32_t expected = 0;  // threads; 0 while nobody has arrived
+  uint32_t expected = 0;  // threads, as the first arrival said; 0 while nobody has arrived
+  bool everyone = false;  // expects all threads of the CTA that have not exited
   uint32_t arrived = 0;
   uint64_t generation = 0;  // completed uses
   uint32_t reduction = 0;   // bar.red: count, or truth so far
@@ -61,9 +62,11 @@ class Cta {
   SharedMemory shared;
   std::vector<Warp> warps;
   std::array<NamedBarrier, 16> barriers;
+  void complete_if_all_arrived(NamedBarrier& barrier);
   Extensions extensions;
   uint32_t register_pool = 0;  // registers that setmaxnreg.inc may take
   uint32_t live_threads() const;
+  uint32_t live_threads_by_warp() const;  // 32 for each warp with a live lane
 
   MBarrier* find_mbarrier(uint32_t offset);  // at this shared offset, or nullptr
   void init_mbarrier(uint32_t offset, uint32_t count);
@@ -75,7 +78,10 @@ class Cta {
 
  private:
   std::unordered_map<uint32_t, MBarrier> mbarriers_;
-  std::vector<std::byte> registers_;
+  struct Free {
+    void operator()(std::byte* p) const;
+  };
+  std::unique_ptr<std::byte, Free> registers_;  // of all warps, 64-byte aligned
   std::vector<std::byte> local_;
   friend class Warp;
 };
@@ -83,11 +89,11 @@ class Cta {
 // A cluster of CTAs (of one, by default): the unit of execution. One host thread at a time runs it.
 class Cluster {
  public:
-  Cluster(Grid& owner, uint64_t index);
+  explicit Cluster(const Grid& owner);
   ~Cluster();
 
-  Grid& grid;
-  const uint64_t index;  // in the grid; clusters start in this order
+  const Grid& grid;
+  uint64_t index = 0;  // in the grid; clusters start in this order
   std::vector<std::unique_ptr<Cta>> ctas;
   Extensions extensions;
   void* observer_data = nullptr;  // free for the observer
@@ -143,32 +149,38 @@ class Cluster {
 
   // --- running ---
   enum class Stop : uint8_t { finished, budget, order };
-  // Runs until the end, until `budget` warp instructions are spent, or until an access needs its turn between
-  // clusters.
+  // Runs until the end, until `budget` more warp instructions are spent, or until an access needs its turn
+  // between clusters.
   Stop run(uint64_t budget);
-  void take_turn();  // performs the access that stopped it; only one cluster at a time does so
+  void take_turn();  // performs the access that stopped it; the grid lets one cluster at a time do so
   bool has_turn() const { return has_turn_; }
   uint64_t instructions() const { return instructions_; }
   std::vector<Warp*> warps;                 // of all CTAs in rank order
-  Warp* next_runnable(size_t after) const;  // cyclic search from warps[after]; nullptr if none
+  Warp* next_runnable(size_t from) const;   // cyclic search from warps[from]; nullptr if none
+  size_t position(const Warp& warp) const;  // in `warps`
 
   void thread_exited(Warp& warp, uint32_t lanes);  // barriers that only waited for these complete
+  void start(uint64_t cluster_index);              // this object becomes that cluster, with fresh CTAs
 
  private:
   void wake();
-  [[noreturn]] void report_deadlock();
+  bool finished() const { return live_warps_ == 0 && in_flight_ == 0; }
+  void quiescent();
+  void check_livelock(Warp& warp);
+  [[noreturn]] void report_deadlock(const char* headline);
   Observer* observer_;
   std::vector<std::unique_ptr<Engine>> engines_;
   std::vector<AsyncOp*> advanceable_;
   std::unique_ptr<Scheduler> scheduler_;
+  size_t live_warps_ = 0;
   size_t in_flight_ = 0;
   uint64_t next_sequence_ = 0;
   uint64_t instructions_ = 0;
-  uint64_t woken_epoch_ = 0;
-  uint64_t timeout_epoch_ = 0;
+  uint64_t woken_epoch_ = 0;    // waits were last tested at this epoch
+  uint64_t timeout_epoch_ = 0;  // waits last timed out at this epoch
+  uint64_t idle_polls_ = 0;     // unsuccessful polls since the epoch changed
   bool has_turn_ = false;
   AsyncOp* ordered_op_ = nullptr;
-  Milestone ordered_to_ = Milestone::issued;
   Warp* ordered_warp_ = nullptr;
 };
 

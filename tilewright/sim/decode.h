@@ -1,6 +1,7 @@
 #pragma once
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -38,6 +39,7 @@ class Decoding {
   // The next type token in order (".f32", ".b64", ...); `none` if no type is left.
   ptx::Type take_type();
   // Also takes types that registers cannot have ("e4m3x2", "tf32", ...), as text; "" if none is left.
+  bool taken(size_t token) const { return taken_[token]; }
   std::string_view take_next();                                // the first modifier not taken yet
   [[noreturn]] void unsupported(std::string_view what) const;  // not_modelled with text, line and location
   void finish() const;                                         // not_modelled if a modifier was not taken
@@ -77,13 +79,18 @@ class Decoding {
   uint32_t pc() const;                                                // index of this instruction
   uint32_t label(const ptx::Operand& o) const;                        // the pc a label stands for
   std::vector<uint32_t> branch_targets(const ptx::Operand& o) const;  // of a .branchtargets list
+  // For instructions that change the flow of control: where they may go.
+  void flow(std::vector<uint32_t> targets, bool falls_through);
   // The instruction can touch global memory in a way that other clusters may wait for (atomics, acquire,
   // volatile).
   void mark_ordered();
-  // The instruction's registers are written after it has issued: their rows are never shared with other
-  // registers.
-  void mark_asynchronous_registers();
   std::string_view arch() const;  // of the simulated machine, "sm_100a"
+  // The space of the variable with this name; nothing if there is none.
+  std::optional<ptx::Space> variable_space(std::string_view name) const;
+  Slot symbol(std::string_view name, int64_t offset,
+              bool wide);                            // row with the address of a variable in its space
+  Slot special_predicate();                          // %is_explicit_cluster
+  Slot constant(uint64_t value, bool wide = false);  // a row of immediates
 
  private:
   void keep_alive(std::shared_ptr<const void> p);
@@ -106,7 +113,10 @@ class Registry {
 
 // One function per ops_*.cpp; Registry::standard() calls each (registry.cpp).
 void register_integer(Registry&);
+void register_logic(Registry&);
 void register_float(Registry&);
+void register_math(Registry&);
+void register_compare(Registry&);
 void register_convert(Registry&);
 void register_move(Registry&);
 void register_memory(Registry&);
@@ -116,5 +126,6 @@ void register_mbarrier(Registry&);
 void register_warp(Registry&);
 void register_atomic(Registry&);
 void register_cp_async(Registry&);
+void register_matrix(Registry&);
 
 }  // namespace tw::sim

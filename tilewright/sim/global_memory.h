@@ -8,8 +8,8 @@
 
 namespace tw::sim {
 
-// The simulated device's memory: allocations with addresses, bounds, and a written/unwritten state for every byte.
-// Fresh bytes are poison: they hold a pattern, and a simulated read of one is a fault.
+// The simulated device's memory: allocations with addresses, bounds, and a written/unwritten state for every
+// byte. Fresh bytes are poison: they hold a pattern, and a simulated read of one is a fault.
 class GlobalMemory {
  public:
   GlobalMemory();

@@ -11,6 +11,10 @@ namespace tw::sim {
 // What all clusters of one launch share. Nothing in it changes while clusters run, except global memory.
 class Grid {
  public:
+  // Checks the launch against every limit; user errors name the limit.
+  Grid(const Program::Impl& decoded, const Launch& request, GlobalMemory& global,
+       const RunOptions& run_options);
+
   const Program::Impl& program;
   const Launch& launch;
   const RunOptions& options;
@@ -22,6 +26,12 @@ class Grid {
   std::vector<std::byte> constants;  // rows that depend on the launch
 
   Dim3 first_cta(uint64_t cluster) const;  // %ctaid of rank 0
+  // Clusters that are on the machine at the same time, as its shared memory and threads allow.
+  uint64_t resident_clusters() const;
+
+ private:
+  void check() const;
+  void bind_module_variables();
 };
 
 }  // namespace tw::sim

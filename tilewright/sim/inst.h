@@ -36,6 +36,14 @@ struct Inst;
 // `lanes`: the active lanes whose guard holds; never empty. Warp::active() gives all active lanes.
 using Handler = Flow (*)(Warp& warp, const Inst& inst, uint32_t lanes);
 
+// Which lanes have to be at a collective instruction before it executes; the warp's loop waits for them.
+enum class Gather : uint8_t {
+  none,
+  aligned,  // ".aligned": every live lane of the warp
+  warp,     // every live lane of the warp, however late (barrier.sync without .aligned)
+  members,  // ".sync": the lanes of the member mask in s[4] that have not exited
+};
+
 struct Inst {
   Handler run = nullptr;
   uint32_t guard = 0;       // offset of the guard predicate; offset 0 holds "true"
@@ -43,7 +51,7 @@ struct Inst {
   Slot s[5];                // as the handler likes it; by custom s[0] is the destination
   int64_t imm = 0;          // an address offset, a lookup table, a branch target: as the handler likes it
   uint32_t aux = 0;
-  uint8_t wants_all = 0;        // ".aligned": every live lane of the warp must be active
+  Gather gather = Gather::none;
   uint8_t always = 0;           // run the handler even when no lane's guard holds
   const void* extra = nullptr;  // what does not fit above; owned by the Program (Decoding::keep)
 };

@@ -107,4 +107,7 @@ struct Program::Impl {
   std::vector<std::shared_ptr<const void>> kept;
 };
 
+// Fills the rows of special registers and shared addresses of a warp that starts.
+void initialise_rows(const Program::Impl& program, Warp& warp);
+
 }  // namespace tw::sim

@@ -24,7 +24,7 @@ void each_word(uint64_t begin, uint64_t bytes, F f) {
 
 void WrittenBytes::reset(uint64_t bytes) {
   bits_.assign((bytes + 63) / 64, 0);
-  unwritten_ = bytes;
+  bytes_ = unwritten_ = bytes;
 }
 
 void WrittenBytes::mark(uint64_t begin, uint64_t bytes) {

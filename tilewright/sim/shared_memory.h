@@ -12,6 +12,7 @@ class WrittenBytes {
   explicit WrittenBytes(uint64_t bytes = 0) { reset(bytes); }
   void reset(uint64_t bytes);
   bool all_written() const { return unwritten_ == 0; }
+  bool all_unwritten() const { return unwritten_ == bytes_; }
   void mark(uint64_t begin, uint64_t bytes);
   void unmark(uint64_t begin, uint64_t bytes);
   bool written(uint64_t begin, uint64_t bytes) const;              // every byte of the range
@@ -19,7 +20,7 @@ class WrittenBytes {
 
  private:
   std::vector<uint64_t> bits_;
-  uint64_t unwritten_ = 0;
+  uint64_t bytes_ = 0, unwritten_ = 0;
 };
 
 // The shared memory of one CTA, static and dynamic. Offsets count from the CTA's shared base.

@@ -33,7 +33,8 @@ struct Machine {
   uint32_t max_cluster = 16;
 };
 
-// In which order asynchronous work advances and warps run. A correct kernel gives the same result under all of them.
+// In which order asynchronous work advances and warps run. A correct kernel gives the same result under all
+// of them.
 //   eager        an operation completes when it is issued
 //   late         an operation completes only when nothing else in the cluster can run
 //   random:SEED  warps and operations advance in an order drawn from SEED
@@ -46,8 +47,9 @@ std::string to_string(const ScheduleSpec& spec);
 
 struct Launch {
   Dim3 grid, block, cluster;
-  uint32_t dynamic_shared = 0;     // bytes
-  std::vector<std::byte> params;   // the entry's parameter block: each parameter at its naturally aligned offset
+  uint32_t dynamic_shared = 0;  // bytes
+  std::vector<std::byte>
+      params;  // the entry's parameter block: each parameter at its naturally aligned offset
 };
 
 class Observer;          // observer.h
@@ -55,10 +57,10 @@ class SchedulerFactory;  // scheduler.h
 
 struct RunOptions {
   ScheduleSpec schedule;
-  int host_threads = 0;                      // 0: one per core; results do not depend on it
-  Observer* observer = nullptr;              // none costs nothing
-  SchedulerFactory* schedulers = nullptr;    // makes the schedulers instead of `schedule`
-  uint64_t instruction_limit = 0;            // warp instructions of one cluster; 0: none
+  int host_threads = 0;                    // 0: one per core; results do not depend on it
+  Observer* observer = nullptr;            // none costs nothing
+  SchedulerFactory* schedulers = nullptr;  // makes the schedulers instead of `schedule`
+  uint64_t instruction_limit = 0;          // warp instructions of one cluster; 0: none
   void (*progress)(void* user, uint64_t clusters_done, uint64_t clusters) = nullptr;
   void* progress_user = nullptr;
 };
@@ -72,8 +74,8 @@ struct RunStats {
 // An entry, decoded. Immutable: one Program may run on several host threads at once.
 class Program {
  public:
-  // Stops with not_modelled at the first instruction or modifier the simulator has no model of (with its line), and
-  // with a user error when the entry does not exist. The module and debug map are kept.
+  // Stops with not_modelled at the first instruction or modifier the simulator has no model of (with its
+  // line), and with a user error when the entry does not exist. The module and debug map are kept.
   Program(std::shared_ptr<const ptx::Module> module, std::string_view entry, Machine machine,
           std::shared_ptr<const ptx::DebugMap> names = nullptr);
   ~Program();
@@ -83,8 +85,9 @@ class Program {
   uint32_t static_shared() const;  // bytes
   uint32_t param_bytes() const;
 
-  // Runs the whole grid. Throws Error: `user` for a launch that breaks a limit (named), `fault` for undefined behaviour
-  // or a deadlock (which instruction, CTA, warp, lanes), `not_modelled` for what the simulator does not know.
+  // Runs the whole grid. Throws Error: `user` for a launch that breaks a limit (named), `fault` for undefined
+  // behaviour or a deadlock (which instruction, CTA, warp, lanes), `not_modelled` for what the simulator does
+  // not know.
   RunStats run(const Launch& launch, GlobalMemory& memory, const RunOptions& options = {}) const;
 
   struct Impl;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tilewright/base/error.h"
+#include "tilewright/ptx/module.h"
 #include "tilewright/sim/async.h"
 #include "tilewright/sim/inst.h"
 
@@ -13,6 +14,7 @@ namespace tw::sim {
 class Cta;
 class Cluster;
 class Warp;
+class Observer;
 struct Code;  // program.h
 
 // Why a suspended fragment runs again.
@@ -48,6 +50,8 @@ struct Fragment {
   uint32_t pc = 0;
   State state = State::runnable;
   bool yielded = false;  // gave way to the warp's other fragments
+  bool aligned = false;  // reconverging: every live lane must come
+  uint32_t members = 0;  // reconverging: the lanes that must come
   Wake wake = Wake::none;
   Wait wait;
 };
@@ -83,11 +87,15 @@ class Warp {
   // Suspends the running fragment; the handler then returns Flow::wait, and is called again when the wait
   // ends.
   Flow suspend(const WaitKind& kind, const Inst& inst, uint32_t lanes, uint64_t a = 0, uint64_t b = 0);
-  void branch(uint32_t target, uint32_t lanes);  // `lanes` go to target, the others fall through
-  void leave(uint32_t lanes);                    // exit; the others go on
-  void split(uint32_t lanes, uint32_t target);   // parts `lanes` from the running fragment to `target`
-  void end_slice() { slice_over_ = true; }       // return to the scheduler after this instruction
-  void count_wide_instructions(uint64_t n) { instructions_ += n; }
+  void branch(uint32_t target,
+              uint32_t lanes);  // `lanes` go to target, the others fall through; then Flow::jump
+  // Of the lanes `from`, `lanes` go to target; the others of them stay at this instruction.
+  void branch_from(uint32_t target, uint32_t lanes, uint32_t from);
+  void leave(uint32_t lanes);               // `lanes` exit, the others fall through; then Flow::jump
+  void end_slice() { slice_over_ = true; }  // return to the scheduler after this instruction
+  bool has_turn() const;  // may access global memory in the order between clusters; else return Flow::order
+
+  const ptx::Instruction& instruction() const;  // the one being executed
 
   // Undefined behaviour: throws Error(fault) with the instruction, its line, CTA, warp, role and lanes.
   template <class... Args>
@@ -95,45 +103,52 @@ class Warp {
     raise(ErrorKind::fault, lanes, tw::vformat(text, fmt::make_format_args(args...)));
   }
   [[noreturn]] void raise(ErrorKind kind, uint32_t lanes, std::string message) const;
+  std::string where_of(const Fragment& f) const;
   std::string where(uint32_t lanes) const;  // "CTA (1, 0, 0), warp 4 (role mma), lane 0"
 
   // --- for the cluster and schedulers ---
   bool done() const { return live_ == 0; }
   bool runnable() const { return runnable_; }
-  uint32_t run(uint32_t limit);                // executes up to `limit` instructions; returns how many
-  bool wake_waiting();                         // resumes fragments whose wait is over; true if any
-  bool expire_waits();                         // resumes with Wake::timeout those that may fail
-  bool ordering() const { return ordering_; }  // stopped at an access between clusters
-  void grant_order();                          // lets that access happen
+  uint32_t run(uint32_t limit);  // executes up to `limit` instructions; returns how many
+  bool wake_waiting();           // resumes the fragments whose wait is over; true if any
+  bool expire_waits();           // resumes with Wake::timeout the waits that may fail; true if any
+  bool ordering() const { return ordering_; }              // stopped at an access between clusters
+  void run_ordered();                                      // executes that access
   uint64_t instructions() const { return instructions_; }  // executed so far
-  const std::vector<Fragment>& parked() const {
-    return parked_;
-  }                                    // all fragments while the warp does not run
-  uint64_t idle_epoch = ~uint64_t{0};  // epoch at the last unsuccessful poll
+  // The fragments, while the warp does not run.
+  const std::vector<Fragment>& fragments() const { return parked_; }
+  uint64_t idle_epoch = 0;  // Cluster::epoch at the last unsuccessful poll
 
   // --- state that families keep per warp ---
   AsyncGroups cp_async, bulk, wgmma;
   uint32_t registers = 0;  // per thread, as setmaxnreg left it
 
-  void reset(uint32_t live_lanes, std::byte* registers_base, const std::byte* constants,
-             const std::byte* launch);
-  std::byte* local(uint32_t lane);  // the lane's local memory
+  // At the entry with these lanes; called once per CTA.
+  void start(uint32_t live_lanes, std::byte* registers_base, std::byte* local_base);
+  std::byte* local(uint32_t lane) const;  // the lane's local memory
 
  private:
-  void select();  // makes the first runnable fragment current
-  bool execute_until(uint32_t& budget, uint32_t frontier);
-  void park_current(Fragment::State state);
+  bool select();  // makes the runnable fragment that is furthest behind the running one
+  void park(Fragment::State state);
+  bool merge_at(uint32_t pc);
+  void execute(uint32_t& budget);
+  bool step_flow(Flow flow);
   void refresh();
-  bool aligned_ready(const Inst& inst);
-  uint32_t frontier() const;  // lowest order of the other fragments that it may meet
+  bool leads();
+  bool gathered(const Inst& inst, uint32_t lanes);
+  bool may_merge(const Fragment& f) const;
+  void settle_aligned();
 
   Cta* cta_;
   uint32_t index_;
   uint32_t live_ = 0;
   std::byte* base_[3] = {};
+  std::byte* local_ = nullptr;
   const Code* code_ = nullptr;
-  Fragment current_;
+  Observer* observer_ = nullptr;
+  Fragment current_;  // lanes == 0: none
   std::vector<Fragment> parked_;
+  uint32_t frontier_ = ~0u;  // position of the next fragment ahead of the running one
   bool runnable_ = false;
   bool ordering_ = false;
   bool slice_over_ = false;

@@ -1,0 +1,130 @@
+#include "tilewright/sim/grid.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tilewright/base/error.h"
+#include "tilewright/base/math.h"
+#include "tilewright/sim/global_memory_impl.h"
+#include "tilewright/sim/shared_memory.h"
+
+namespace tw::sim {
+
+Grid::Grid(const Program::Impl& decoded, const Launch& request, GlobalMemory& global,
+           const RunOptions& run_options)
+    : program(decoded), launch(request), options(run_options), memory(global) {
+  check();
+  cluster_ctas = static_cast<uint32_t>(launch.cluster.count());
+  clusters = launch.grid.count() / cluster_ctas;
+  cta_threads = static_cast<uint32_t>(launch.block.count());
+  shared_bytes = program.static_shared + launch.dynamic_shared;
+  bind_module_variables();
+}
+
+namespace {
+
+// A dimension directive as three numbers; those not written are 1.
+Dim3 directive(const ptx::Function& entry, std::string_view name, bool& present) {
+  const auto values = entry.directive(name);
+  present = !values.empty();
+  auto at = [&](size_t i) { return i < values.size() ? static_cast<uint32_t>(values[i]) : 1u; };
+  return {at(0), at(1), at(2)};
+}
+
+std::string text(const Dim3& d) { return tw::format("({}, {}, {})", d.x, d.y, d.z); }
+
+}  // namespace
+
+// CUDA Programming Guide, "Technical Specifications per Compute Capability"; PTX ISA, "Performance-Tuning
+// Directives" and "Cluster Dimension Directives".
+void Grid::check() const {
+  const Dim3 &grid = launch.grid, &block = launch.block, &cluster = launch.cluster;
+  const Machine& m = program.machine;
+  const ptx::Function& entry = *program.entry;
+  const std::string who = "launch of " + entry.name + ": ";
+  if (grid.count() == 0 || block.count() == 0 || cluster.count() == 0)
+    user_error({}, "{}grid {}, block {} and cluster {} must have no zero extent", who, text(grid),
+               text(block), text(cluster));
+  if (grid.x > 0x7FFFFFFF || grid.y > 65535 || grid.z > 65535)
+    user_error({}, "{}grid {} is over the limit of (2147483647, 65535, 65535)", who, text(grid));
+  if (block.count() > 1024 || block.x > 1024 || block.y > 1024 || block.z > 64)
+    user_error({}, "{}block {} is over the limit of 1024 threads, at most 1024, 1024 and 64 in x, y and z",
+               who, text(block));
+  if (cluster.count() > m.max_cluster)
+    user_error({}, "{}cluster {} has {} CTAs, {} allows {}", who, text(cluster), cluster.count(), m.name,
+               m.max_cluster);
+  if (grid.x % cluster.x || grid.y % cluster.y || grid.z % cluster.z)
+    user_error({}, "{}grid {} is not a multiple of the cluster {}", who, text(grid), text(cluster));
+  const uint64_t shared = uint64_t{program.static_shared} + launch.dynamic_shared;
+  if (shared > m.shared_per_cta)
+    user_error({}, "{}{} bytes of static and {} of dynamic shared memory are over {}'s limit of {} a CTA",
+               who, program.static_shared, launch.dynamic_shared, m.name, m.shared_per_cta);
+  if (launch.params.size() != program.param_bytes)
+    user_error({}, "{}the parameter block has {} bytes, the entry takes {}", who, launch.params.size(),
+               program.param_bytes);
+  if (program.param_bytes > 32764)
+    user_error({}, "{}parameters of {} bytes are over the limit of 32764", who, program.param_bytes);
+  bool present = false;
+  if (Dim3 d = directive(entry, "reqntid", present); present && !(d == block))
+    user_error({}, "{}block {} is not what .reqntid asks for: {}", who, text(block), text(d));
+  if (Dim3 d = directive(entry, "maxntid", present); present && block.count() > d.count())
+    user_error({}, "{}block {} is over .maxntid {}", who, text(block), text(d));
+  if (Dim3 d = directive(entry, "reqnctapercluster", present); present && !(d == cluster))
+    user_error({}, "{}cluster {} is not what .reqnctapercluster asks for: {}", who, text(cluster), text(d));
+  if (const auto d = entry.directive("maxclusterrank");
+      !d.empty() && cluster.count() > static_cast<uint64_t>(d[0]))
+    user_error({}, "{}cluster {} is over .maxclusterrank {}", who, text(cluster), d[0]);
+  const uint64_t threads = round_up<uint64_t>(block.count(), kLanes);
+  if (program.registers_per_thread && threads * program.registers_per_thread > m.registers_per_sm)
+    user_error({}, "{}{} registers a thread for {} threads are over the {} of an SM", who,
+               program.registers_per_thread, threads, m.registers_per_sm);
+}
+
+Dim3 Grid::first_cta(uint64_t cluster) const {
+  const Dim3& c = launch.cluster;
+  const uint64_t nx = launch.grid.x / c.x, ny = launch.grid.y / c.y;
+  return {static_cast<uint32_t>(cluster % nx * c.x), static_cast<uint32_t>(cluster / nx % ny * c.y),
+          static_cast<uint32_t>(cluster / (nx * ny) * c.z)};
+}
+
+uint64_t Grid::resident_clusters() const {
+  const Machine& m = program.machine;
+  const uint32_t threads = round_up(cta_threads, kLanes);
+  uint64_t per_sm = std::min<uint64_t>(32, m.threads_per_sm / threads);
+  per_sm = std::min<uint64_t>(per_sm, m.shared_per_sm / (shared_bytes + kSharedReserved));
+  if (program.registers_per_thread)
+    per_sm =
+        std::min<uint64_t>(per_sm, m.registers_per_sm / (uint64_t{program.registers_per_thread} * threads));
+  return std::max<uint64_t>(1, per_sm * m.sms / cluster_ctas);
+}
+
+// Module-scope .global variables: allocated and initialised by the first launch on this memory.
+void Grid::bind_module_variables() {
+  constants.resize(program.launch_bytes);
+  if (program.globals.empty()) return;
+  GlobalMemory::Impl& impl = memory.impl();
+  auto& known = impl.modules[program.module.get()];
+  known.module = program.module;
+  for (const GlobalSymbol& symbol : program.globals) {
+    auto [it, fresh] = known.addresses.try_emplace(symbol.variable, 0);
+    if (fresh) {
+      const ptx::Variable& v = *symbol.variable;
+      const uint64_t bytes = v.size_bytes();
+      it->second = memory.allocate(bytes, v.name);
+      std::vector<std::byte> content(
+          bytes);  // without an initialiser a .global variable is zero ("Initializers")
+      const auto element = static_cast<size_t>(ptx::bytes(v.type));
+      for (size_t i = 0; i < v.init.size(); ++i) {
+        auto* value = v.init[i].as<ptx::Immediate>();
+        if (!value) not_modelled({}, "the initialiser of {}: only numbers are modelled", v.name);
+        std::memcpy(content.data() + i * element, &value->bits, element);
+      }
+      memory.write(it->second, content);
+    }
+    auto* row = reinterpret_cast<uint64_t*>(constants.data() + symbol.slot.offset);
+    for (uint32_t lane = 0; lane < kLanes; ++lane)
+      row[lane] = it->second + static_cast<uint64_t>(symbol.offset);
+  }
+}
+
+}  // namespace tw::sim

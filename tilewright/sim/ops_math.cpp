@@ -1,0 +1,222 @@
+#include <cmath>
+
+#include "tilewright/base/formats.h"
+#include "tilewright/sim/arithmetic.h"
+#include "tilewright/sim/float_math.h"
+#include "tilewright/sim/lanes.h"
+
+// PTX ISA, "Floating-Point Instructions": div, rcp, sqrt, rsqrt, sin, cos, lg2, ex2, tanh. The .approx forms
+// are computed in double and rounded to nearest: they lie within the errors the ISA allows, but a GPU's own
+// approximation may differ from them by those errors (for f32: ex2, lg2, rcp, rsqrt, sqrt a few units in the
+// last place; sin, cos 2^-20.5 absolute; tanh 2^-11 relative).
+namespace tw::sim {
+
+namespace {
+
+using ptx::Type;
+
+enum class Function : uint8_t { rcp, sqrt, rsqrt, sin, cos, lg2, ex2, tanh };
+
+double evaluate(Function f, double v) {
+  switch (f) {
+    case Function::rcp: return 1.0 / v;
+    case Function::sqrt: return std::sqrt(v);
+    case Function::rsqrt: return 1.0 / std::sqrt(v);
+    case Function::sin: return std::sin(v);
+    case Function::cos: return std::cos(v);
+    case Function::lg2: return std::log2(v);
+    case Function::ex2: return std::exp2(v);
+    case Function::tanh: return std::tanh(v);
+  }
+  return v;
+}
+
+struct MathSpec {
+  Function function;
+  bool ftz = false;
+};
+
+Flow run_approx_f32(Warp& w, const Inst& i, uint32_t lanes) {
+  const auto& s = *static_cast<const MathSpec*>(i.extra);
+  const auto* a = w.row<float>(i.s[1]);
+  float value[32] = {};
+  for (int l = 0; l < 32; ++l) {
+    if (!(lanes >> l & 1)) continue;
+    const auto r = static_cast<float>(evaluate(s.function, s.ftz ? flush(a[l]) : a[l]));
+    value[l] = canonical(s.ftz ? flush(r) : r);
+  }
+  each_lane(lanes, w.row<float>(i.s[0]), [&](int l) { return value[l]; });
+  return Flow::next;
+}
+
+// 2^x as vector code: x = n + f with |f| <= 1/2, 2^f by its Taylor series in double (error below 1e-14),
+// scaled by the exponent; one rounding to f32 at the end.
+template <bool ftz>
+struct Exp2 {
+  [[gnu::always_inline]] static float apply(float v) {
+    const float x = ftz ? flush(v) : v;
+    const float bounded = x > -200.0f ? (x < 200.0f ? x : 200.0f) : -200.0f;
+    constexpr double magic =
+        6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer in the low bits
+    const double shifted = static_cast<double>(bounded) + magic;
+    const double n = shifted - magic;
+    const double t = (static_cast<double>(bounded) - n) * 0.69314718055994530942;
+    double p = 1.0 / 39916800;
+    p = p * t + 1.0 / 3628800;
+    p = p * t + 1.0 / 362880;
+    p = p * t + 1.0 / 40320;
+    p = p * t + 1.0 / 5040;
+    p = p * t + 1.0 / 720;
+    p = p * t + 1.0 / 120;
+    p = p * t + 1.0 / 24;
+    p = p * t + 1.0 / 6;
+    p = p * t + 0.5;
+    p = p * t + 1.0;
+    p = p * t + 1.0;
+    const uint64_t exponent = (std::bit_cast<uint64_t>(shifted) + 1023) << 52;
+    const auto r = static_cast<float>(p * std::bit_cast<double>(exponent));
+    const float flushed = ftz ? flush(r) : r;
+    return as_float(x == x ? as_bits(flushed) : kNanF32);
+  }
+};
+
+Flow run_approx_f64(Warp& w, const Inst& i, uint32_t lanes) {
+  const auto& s = *static_cast<const MathSpec*>(i.extra);
+  const auto* a = w.row<double>(i.s[1]);
+  // "rcp.approx.ftz.f64", "rsqrt.approx.ftz.f64": only the upper 32 bits of operand and result carry
+  // anything.
+  each_lane(lanes, w.row<uint64_t>(i.s[0]), [&](int l) {
+    auto bits = std::bit_cast<uint64_t>(a[l]) & ~uint64_t{0xFFFFFFFF};
+    if ((bits & 0x7FF0000000000000u) == 0) bits &= uint64_t{1} << 63;
+    auto r = std::bit_cast<uint64_t>(evaluate(s.function, std::bit_cast<double>(bits)));
+    if ((r & 0x7FF0000000000000u) == 0) r &= uint64_t{1} << 63;
+    return r & ~uint64_t{0xFFFFFFFF};
+  });
+  return Flow::next;
+}
+
+struct HalfMath {
+  Function function;
+  DType format;
+  bool packed, ftz;
+};
+Flow run_approx_half(Warp& w, const Inst& i, uint32_t lanes) {
+  const auto& s = *static_cast<const HalfMath*>(i.extra);
+  const auto* a = w.row<uint32_t>(i.s[1]);
+  auto one = [&](uint32_t code) {
+    if (s.ftz && (code & 0x7F80) == 0) code &= 0x8000;  // bf16
+    uint32_t r = from_double(s.format, evaluate(s.function, to_double(s.format, code)));
+    if (s.ftz && (r & 0x7F80) == 0) r &= 0x8000;
+    return r;
+  };
+  each_lane(lanes, w.row<uint32_t>(i.s[0]), [&](int l) {
+    const uint32_t low = one(a[l] & 0xFFFF);
+    return s.packed ? one(a[l] >> 16) << 16 | low : low;
+  });
+  return Flow::next;
+}
+
+// ---- correctly rounded div, rcp and sqrt. aux: bits 0-1 direction, bit 2 ftz ----
+
+enum class Exact : int64_t { div, rcp, sqrt };
+
+template <class T>
+Flow run_exact(Warp& w, const Inst& i, uint32_t lanes) {
+  const auto *a = w.row<T>(i.s[1]), *b = w.row<T>(i.s[2]);
+  const auto what = static_cast<Exact>(i.imm);
+  const bool ftz = (i.aux & 4) && sizeof(T) == 4;
+  auto flushed = [&](T v) {
+    if constexpr (sizeof(T) == 4) return ftz ? flush(v) : v;
+    else return v;
+  };
+  T value[32] = {};
+  {
+    const RoundingScope scope(static_cast<Round>(i.aux & 3));
+    for (int l = 0; l < 32; ++l) {
+      if (!(lanes >> l & 1)) continue;
+      volatile T x = flushed(a[l]);
+      volatile T y = what == Exact::div ? flushed(b[l]) : T{1};
+      volatile T r;
+      if (what == Exact::div) r = x / y;
+      else if (what == Exact::rcp) r = y / x;
+      else r = std::sqrt(T{x});
+      value[l] = r;
+    }
+  }
+  each_lane(lanes, w.row<T>(i.s[0]), [&](int l) { return canonical(flushed(value[l])); });
+  return Flow::next;
+}
+
+void decode_exact(Decoding& d, Exact what, Type type, std::string_view round, bool ftz) {
+  d.inst.imm = static_cast<int64_t>(what);
+  d.inst.aux = (round == "rz" ? 1u : round == "rm" ? 2u : round == "rp" ? 3u : 0u) | (ftz ? 4u : 0u);
+  d.inst.s[0] = d.destination(0, ptx::bytes(type));
+  d.inst.s[1] = d.float_source(d.operand(1), type);
+  if (what == Exact::div) d.inst.s[2] = d.float_source(d.operand(2), type);
+  d.inst.run = type == Type::f64 ? &run_exact<double> : &run_exact<float>;
+}
+
+void decode_div(Decoding& d) {
+  const Type type = type_of(d);
+  if (type != Type::f32 && type != Type::f64) return decode_integer_div(d, d.take_type());
+  const auto round = d.take_one_of({"rn", "rz", "rm", "rp", "approx", "full"});
+  const bool ftz = d.take("ftz");
+  d.take_type();
+  decode_exact(d, Exact::div, type, round, ftz);  // .approx and .full may be less exact on a GPU: 2 ulp
+}
+
+template <Function f>
+void decode_math(Decoding& d) {
+  const auto round = d.take_one_of({"rn", "rz", "rm", "rp", "approx"});
+  const bool ftz = d.take("ftz");
+  const Type type = d.take_type();
+  if (round != "approx" && !round.empty()) {
+    if (f != Function::rcp && f != Function::sqrt) d.unsupported("this rounding");
+    return decode_exact(d, f == Function::rcp ? Exact::rcp : Exact::sqrt, type, round, ftz);
+  }
+  switch (type) {
+    case Type::f32:
+      d.inst.s[0] = d.destination(0, 4);
+      d.inst.s[1] = d.float_source(d.operand(1), type);
+      d.inst.extra = d.keep(MathSpec{f, ftz});
+      d.inst.run = &run_approx_f32;
+      if (f == Function::ex2)
+        d.inst.run = ftz ? handler<Unary<Exp2<true>, float>>() : handler<Unary<Exp2<false>, float>>();
+      return;
+    case Type::f64:
+      d.inst.s[0] = d.destination(0, 8);
+      d.inst.s[1] = d.float_source(d.operand(1), type);
+      d.inst.extra = d.keep(MathSpec{f, true});
+      d.inst.run = &run_approx_f64;
+      return;
+    case Type::f16:
+    case Type::f16x2:
+    case Type::bf16:
+    case Type::bf16x2: {
+      const bool packed = type == Type::f16x2 || type == Type::bf16x2;
+      const DType format = type == Type::f16 || type == Type::f16x2 ? DType::f16 : DType::bf16;
+      d.inst.s[0] = d.destination(0, packed ? 4 : 2);
+      d.inst.s[1] = d.source(1, packed ? 4 : 2);
+      d.inst.extra = d.keep(HalfMath{f, format, packed, ftz});
+      d.inst.run = &run_approx_half;
+      return;
+    }
+    default: d.unsupported("this type");
+  }
+}
+
+}  // namespace
+
+void register_math(Registry& r) {
+  r.add("div", &decode_div);
+  r.add("rcp", &decode_math<Function::rcp>);
+  r.add("sqrt", &decode_math<Function::sqrt>);
+  r.add("rsqrt", &decode_math<Function::rsqrt>);
+  r.add("sin", &decode_math<Function::sin>);
+  r.add("cos", &decode_math<Function::cos>);
+  r.add("lg2", &decode_math<Function::lg2>);
+  r.add("ex2", &decode_math<Function::ex2>);
+  r.add("tanh", &decode_math<Function::tanh>);
+}
+
+}  // namespace tw::sim

@@ -1,0 +1,261 @@
+#include <algorithm>
+#include <bit>
+
+#include "tilewright/base/math.h"
+#include "tilewright/sim/cluster.h"
+#include "tilewright/sim/grid.h"
+#include "tilewright/sim/lanes.h"
+
+// PTX ISA, "bar, barrier", "bar.warp.sync", "barrier.cluster", "membar, fence".
+namespace tw::sim {
+
+namespace {
+
+// ---- named barriers ----
+
+enum class BarKind : uint8_t { sync, arrive, reduce_popc, reduce_and, reduce_or };
+
+// Wait::a: barrier, Wait::b: the use (generation) that must complete.
+bool bar_ready(Warp& w, const Wait& wait) { return w.cta().barriers[wait.a].generation > wait.b; }
+std::string describe_bar(const Warp& w, const Wait& wait) {
+  const NamedBarrier& b = w.cta().barriers[wait.a];
+  return tw::format("barrier {}: {} of {} threads have arrived", wait.a, b.arrived, b.expected);
+}
+constexpr WaitKind kBarWait{"barrier", &bar_ready, &describe_bar, false};
+
+void write_reduction(Warp& w, const Inst& i, uint32_t lanes, BarKind kind, const NamedBarrier& b) {
+  if (kind == BarKind::reduce_popc) {
+    const uint32_t n = b.last_reduction;
+    each_lane(lanes, w.row<uint32_t>(i.s[0]), [&](int) { return n; });
+  } else if (kind != BarKind::sync) {
+    uint32_t& d = w.mask(i.s[0]);
+    d = (d & ~lanes) | (b.last_reduction ? lanes : 0);
+  }
+}
+
+void notify(Warp& w, BarrierEvent::Kind kind, uint32_t id, uint64_t phase, int64_t amount, uint32_t lanes) {
+  if (Observer* o = w.cluster().observer())
+    o->barrier({BarrierEvent::Object::named, kind, &w.cta(), id, phase, amount, lanes, &w, nullptr});
+}
+
+// s[1] barrier, s[2] threads (aux bit 8: given), s[3] predicate (aux bit 9: negated); aux low bits: BarKind.
+Flow run_bar(Warp& w, const Inst& i, uint32_t lanes) {
+  const auto kind = static_cast<BarKind>(i.aux & 0xFF);
+  Cta& cta = w.cta();
+  const uint32_t first = static_cast<uint32_t>(std::countr_zero(lanes));
+  const uint32_t id = w.row<uint32_t>(i.s[1])[first];
+  if (id > 15) w.fault(lanes, "barrier {} does not exist; a CTA has barriers 0 to 15", id);
+  NamedBarrier& b = cta.barriers[id];
+  if (w.wake() == Wake::ready) {
+    write_reduction(w, i, lanes, kind, b);
+    notify(w, BarrierEvent::Kind::passed, id, w.wait().b, 0, lanes);
+    return Flow::next;
+  }
+  const bool counted = i.aux & 0x100;
+  uint32_t threads = counted ? w.row<uint32_t>(i.s[2])[first] : cta.live_threads_by_warp();
+  if (counted) {
+    if (threads == 0 || threads % kLanes != 0)
+      w.fault(lanes, "barrier {} with {} threads; the count must be a positive multiple of 32", id, threads);
+    if (threads > round_up(cta.cluster.grid.cta_threads, kLanes))
+      w.fault(lanes, "barrier {} expects {} threads, the CTA has {}", id, threads,
+              cta.cluster.grid.cta_threads);
+  }
+  if (b.expected != 0 && (b.everyone ? counted && threads != b.expected : threads != b.expected))
+    w.fault(lanes, "barrier {} is in use with {} threads, this warp names {}", id, b.expected, threads);
+  if (b.expected == 0) {
+    b.expected = threads;
+    b.everyone = !counted;
+    b.reduction = kind == BarKind::reduce_and;
+    b.reduction_kind = static_cast<int>(kind);
+  }
+  if (kind >= BarKind::reduce_popc) {
+    if (b.reduction_kind != static_cast<int>(kind))
+      w.fault(lanes, "barrier {} mixes .red with other operations", id);
+    const uint32_t truth = (w.mask(i.s[3]) ^ ((i.aux & 0x200) ? kAllLanes : 0)) & lanes;
+    if (kind == BarKind::reduce_popc) b.reduction += static_cast<uint32_t>(std::popcount(truth));
+    else if (kind == BarKind::reduce_and) b.reduction &= truth == lanes;
+    else b.reduction |= truth != 0;
+  }
+  const uint64_t generation = b.generation;
+  b.arrived += kLanes;
+  notify(w, BarrierEvent::Kind::arrive, id, generation, kLanes, lanes);
+  if (b.arrived > b.expected)
+    w.fault(lanes, "barrier {}: {} threads have arrived, it expects {}", id, b.arrived, b.expected);
+  cta.cluster.changed();
+  cta.complete_if_all_arrived(b);
+  if (kind == BarKind::arrive) return Flow::next;
+  if (b.generation > generation) {
+    write_reduction(w, i, lanes, kind, b);
+    notify(w, BarrierEvent::Kind::passed, id, generation, 0, lanes);
+    return Flow::next;
+  }
+  notify(w, BarrierEvent::Kind::wait, id, generation, 0, lanes);
+  return w.suspend(kBarWait, i, lanes, id, generation);
+}
+
+void decode_warp_sync(Decoding& d);
+void decode_cluster_barrier(Decoding& d);
+
+void decode_bar(Decoding& d) {
+  if (d.take("warp")) return decode_warp_sync(d);
+  if (d.take("cluster")) return decode_cluster_barrier(d);
+  const bool bar = d.ptx.opcode() == "bar";
+  d.take("cta");
+  const auto what = d.take_one_of({"sync", "arrive", "red"});
+  const auto op = d.take_one_of({"popc", "and", "or"});
+  d.take_type();
+  d.inst.gather = d.take("aligned") || bar ? Gather::aligned : Gather::warp;
+  size_t next = 0;
+  BarKind kind = what == "arrive" ? BarKind::arrive : BarKind::sync;
+  if (what == "red") {
+    kind = op == "popc" ? BarKind::reduce_popc : op == "and" ? BarKind::reduce_and : BarKind::reduce_or;
+    d.inst.s[0] = kind == BarKind::reduce_popc ? d.destination(0, 4) : d.predicate_destination(d.operand(0));
+    next = 1;
+  }
+  d.inst.aux = static_cast<uint32_t>(kind);
+  d.inst.s[1] = d.source(next++, 4);
+  const size_t left = d.operand_count() - next - (what == "red" ? 1 : 0);
+  if (left == 1) {
+    d.inst.s[2] = d.source(next++, 4);
+    d.inst.aux |= 0x100;
+  } else if (kind == BarKind::arrive) {
+    throw Error(ErrorKind::user, d.ptx.loc, tw::format("{} needs a thread count", d.ptx.text()));
+  }
+  if (what == "red") {
+    d.inst.s[3] = d.predicate(d.operand(next));
+    if (Decoding::negated(d.operand(next))) d.inst.aux |= 0x200;
+  }
+  d.inst.run = &run_bar;
+}
+
+// ---- bar.warp.sync ----
+
+// The lanes of the mask may meet at different instructions. Wait::a: the mask.
+bool warp_sync_ready(Warp& w, const Wait& wait);
+std::string describe_warp_sync(const Warp& w, const Wait& wait) {
+  return tw::format("lanes {:#010x} of its warp at bar.warp.sync", wait.a & w.live() & ~wait.lanes);
+}
+constexpr WaitKind kWarpSync{"bar.warp.sync", &warp_sync_ready, &describe_warp_sync, false};
+
+bool warp_sync_ready(Warp& w, const Wait& wait) {
+  uint32_t here = 0;
+  for (const Fragment& f : w.fragments()) {
+    const bool waits = f.state == Fragment::State::waiting || f.wake == Wake::ready;
+    if (waits && f.wait.kind == &kWarpSync && f.wait.a == wait.a) here |= f.wait.lanes;
+  }
+  return (wait.a & w.live() & ~here) == 0;
+}
+
+Flow run_warp_sync(Warp& w, const Inst& i, uint32_t lanes) {
+  if (w.wake() == Wake::ready) return Flow::next;
+  const uint32_t members = w.row<uint32_t>(i.s[1])[std::countr_zero(lanes)];
+  if (lanes & ~members)
+    w.fault(lanes & ~members, "bar.warp.sync by a lane that its mask {:#010x} leaves out", members);
+  if ((members & w.live() & ~lanes) == 0) return Flow::next;
+  w.cluster().changed();
+  return w.suspend(kWarpSync, i, lanes, members);
+}
+
+void decode_warp_sync(Decoding& d) {
+  d.take("sync");
+  d.inst.s[1] = d.source(0, 4);
+  d.inst.run = &run_warp_sync;
+}
+
+// ---- barrier.cluster ----
+
+// A thread's arrive must precede its wait. Wait::a: the generation that must complete.
+bool cluster_ready(Warp& w, const Wait& wait) { return w.cluster().barrier.generation > wait.a; }
+std::string describe_cluster(const Warp& w, const Wait&) {
+  const auto& b = w.cluster().barrier;
+  return tw::format("barrier.cluster: {} of {} threads have arrived", b.arrived, w.cluster().live_threads());
+}
+constexpr WaitKind kClusterWait{"barrier.cluster", &cluster_ready, &describe_cluster, false};
+
+// Per warp: the generation each lane arrived in, plus one; 0: it has not arrived.
+struct ClusterArrivals {
+  uint64_t generation[32] = {};
+};
+
+ClusterArrivals& arrivals_of(Warp& w) {
+  struct PerCta {
+    std::vector<ClusterArrivals> warps;
+  };
+  auto& all = w.cta().extensions.get<PerCta>([&] {
+    auto p = std::make_unique<PerCta>();
+    p->warps.resize(w.cta().warps.size());
+    return p;
+  });
+  return all.warps[w.index()];
+}
+
+void notify_cluster(Warp& w, BarrierEvent::Kind kind, uint64_t phase, int64_t amount, uint32_t lanes) {
+  if (Observer* o = w.cluster().observer())
+    o->barrier({BarrierEvent::Object::cluster, kind, &w.cta(), 0, phase, amount, lanes, &w, nullptr});
+}
+
+Flow run_cluster_arrive(Warp& w, const Inst&, uint32_t lanes) {
+  auto& b = w.cluster().barrier;
+  ClusterArrivals& mine = arrivals_of(w);
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    if (!(lanes >> l & 1)) continue;
+    if (mine.generation[l] == b.generation + 1)
+      w.fault(1u << l, "barrier.cluster.arrive twice without a wait between them");
+    mine.generation[l] = b.generation + 1;
+  }
+  b.arrived += static_cast<uint32_t>(std::popcount(lanes));
+  notify_cluster(w, BarrierEvent::Kind::arrive, b.generation, std::popcount(lanes), lanes);
+  w.cluster().changed();
+  w.cluster().complete_cluster_barrier();
+  return Flow::next;
+}
+
+Flow run_cluster_wait(Warp& w, const Inst& i, uint32_t lanes) {
+  ClusterArrivals& mine = arrivals_of(w);
+  uint64_t needed = 0;
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    if (!(lanes >> l & 1)) continue;
+    if (mine.generation[l] == 0) w.fault(1u << l, "barrier.cluster.wait without an arrive before it");
+    needed = std::max(needed, mine.generation[l]);
+  }
+  if (w.cluster().barrier.generation < needed) {
+    notify_cluster(w, BarrierEvent::Kind::wait, needed - 1, 0, lanes);
+    return w.suspend(kClusterWait, i, lanes, needed - 1);
+  }
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    if (lanes >> l & 1) mine.generation[l] = 0;
+  }
+  notify_cluster(w, BarrierEvent::Kind::passed, needed - 1, 0, lanes);
+  return Flow::next;
+}
+
+void decode_cluster_barrier(Decoding& d) {
+  const bool arrive = d.take_one_of({"arrive", "wait"}) == "arrive";
+  d.take_one_of({"release", "relaxed", "acquire"});
+  d.inst.gather = d.take("aligned") ? Gather::aligned : Gather::none;
+  d.inst.run = arrive ? &run_cluster_arrive : &run_cluster_wait;
+}
+
+// ---- fences: the simulator's memory is coherent at once; observers see them ----
+
+Flow run_fence(Warp& w, const Inst&, uint32_t lanes) {
+  if (Observer* o = w.cluster().observer()) o->fence(w, w.instruction(), lanes);
+  return Flow::next;
+}
+
+void decode_fence(Decoding& d) {
+  while (!d.take_next().empty()) {
+  }
+  d.inst.run = &run_fence;
+}
+
+}  // namespace
+
+void register_sync(Registry& r) {
+  r.add("bar", &decode_bar);
+  r.add("barrier", &decode_bar);
+  r.add("membar", &decode_fence);
+  r.add("fence", &decode_fence);
+}
+
+}  // namespace tw::sim

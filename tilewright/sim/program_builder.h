@@ -1,0 +1,81 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "tilewright/ptx/module.h"
+#include "tilewright/sim/block_order.h"
+#include "tilewright/sim/inst.h"
+#include "tilewright/sim/program.h"
+
+namespace tw::sim {
+
+// Builds a Program from an entry: lays out registers, constants and variables, resolves labels, and decodes
+// every instruction.
+class ProgramBuilder {
+ public:
+  ProgramBuilder(Program::Impl& program);
+  void build();
+
+  // --- for Decoding ---
+  const ptx::Function& function() const { return *program_.entry; }
+  Slot reg(ptx::RegId r) const { return registers_[r.index]; }
+  Slot scratch() const { return scratch_; }
+  Slot constant(uint64_t value, bool wide);
+  std::optional<Slot> special(std::string_view name,
+                              bool wide);  // nothing: unknown, or it changes while a warp runs
+  Slot explicit_cluster() {
+    return special_row(SpecialRow::is_explicit_cluster, false, 0);
+  }  // a predicate in lane 0's place
+  static int special_bytes(std::string_view name);
+  ptx::Space space_of(std::string_view variable) const;  // none: no such variable
+  // A row with the variable's address: in its own space, or generic.
+  std::optional<Slot> symbol(std::string_view name, int64_t offset, bool wide, bool generic);
+  uint32_t pc() const { return pc_; }
+  uint32_t label(const ptx::Symbol& name, const ptx::Instruction& at) const;
+  std::vector<uint32_t> branch_table(const ptx::Symbol& name, const ptx::Instruction& at) const;
+  void flow(std::vector<uint32_t> targets, bool falls_through);
+  void mark_ordered() { program_.ordered = true; }
+  std::string_view arch() const { return program_.machine.arch; }
+  void keep(std::shared_ptr<const void> p) { program_.kept.push_back(std::move(p)); }
+
+ private:
+  struct Place {
+    ptx::Space space;
+    uint64_t offset;
+    const ptx::Variable* variable;
+  };
+  void lay_out_registers();
+  void lay_out_variables();
+  void place_variable(const ptx::Variable& v);
+  void place_in_const_memory(const ptx::Variable& v, uint64_t offset);
+  void number_statements();
+  void decode(const ptx::Instruction& inst);
+  Slot new_row(uint32_t bytes);
+  Slot special_row(SpecialRow what, bool wide, uint64_t value);
+  const Place* find(std::string_view name) const;
+
+  Program::Impl& program_;
+  std::vector<Slot> registers_;
+  Slot scratch_;
+  std::map<std::pair<uint64_t, bool>, Slot> constants_;
+  std::map<std::tuple<SpecialRow, bool, uint64_t>, Slot> special_rows_;
+  std::map<std::pair<const ptx::Variable*, int64_t>, Slot> global_rows_;
+  std::map<std::string, Place, std::less<>> places_;
+  // Labels are local to their scope: (scope, name) -> pc, and each scope's parent.
+  std::vector<int> scope_parent_;
+  std::map<std::pair<int, std::string>, uint32_t> labels_;
+  std::map<std::string, std::string, std::less<>> tables_;
+  int scope_ = 0;
+  uint32_t pc_ = 0;
+  std::vector<Successors> successors_;
+};
+
+// Checks that a module's target runs on the machine ("sm_90a" code only on sm_90a).
+void check_target(const ptx::Module& module, const Machine& machine);
+
+}  // namespace tw::sim

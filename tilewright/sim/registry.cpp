@@ -1,0 +1,28 @@
+#include "tilewright/sim/decode.h"
+
+namespace tw::sim {
+
+DecodeFunction Registry::find(std::string_view opcode) const {
+  auto it = table_.find(std::string(opcode));
+  return it == table_.end() ? nullptr : it->second;
+}
+
+const Registry& Registry::standard() {
+  static const Registry registry = [] {
+    Registry r;
+    register_integer(r);
+    register_logic(r);
+    register_float(r);
+    register_math(r);
+    register_compare(r);
+    register_convert(r);
+    register_move(r);
+    register_memory(r);
+    register_control(r);
+    register_sync(r);
+    return r;
+  }();
+  return registry;
+}
+
+}  // namespace tw::sim
