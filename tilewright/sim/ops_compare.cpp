@@ -14,7 +14,7 @@ using ptx::Type;
 enum class Compare : uint8_t { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan };
 
 template <Compare c, class T>
-[[gnu::always_inline]] bool compare(T a, T b) {
+[[gnu::always_inline]] inline bool compare(T a, T b) {
   if constexpr (c == Compare::eq) return a == b;
   if constexpr (c == Compare::lt) return a < b;
   if constexpr (c == Compare::le) return a <= b;

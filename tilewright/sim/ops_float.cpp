@@ -35,12 +35,12 @@ struct FloatFma {
 };
 
 template <class T, bool ftz>
-[[gnu::always_inline]] T input(T v) {
+[[gnu::always_inline]] inline T input(T v) {
   if constexpr (ftz && sizeof(T) == 4) return flush(v);
   else return v;
 }
 template <class T, bool ftz, bool sat>
-[[gnu::always_inline]] T result(T v) {
+[[gnu::always_inline]] inline T result(T v) {
   if constexpr (sizeof(T) == 8) return v;
   else if constexpr (sat) return saturate(v);
   else if constexpr (ftz) return canonical(flush(v));

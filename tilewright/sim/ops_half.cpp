@@ -74,8 +74,8 @@ Flow run_half(Warp& w, const Inst& i, uint32_t lanes) {
     }
     to_float(s.format, codes[k], value[k], static_cast<size_t>(n));
   }
-  uint16_t out[64];
-  float result[64];
+  uint16_t out[64] = {};
+  float result[64] = {};
   const float *x = value[0], *y = value[1], *z = value[2];
   switch (s.op) {
     case HalfOp::add:

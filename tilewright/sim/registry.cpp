@@ -20,6 +20,8 @@ const Registry& Registry::standard() {
     register_memory(r);
     register_control(r);
     register_sync(r);
+    register_mbarrier(r);
+    register_warp(r);
     return r;
   }();
   return registry;
