@@ -153,6 +153,7 @@ void Cluster::advance(AsyncOp& op, Milestone to) {
       ordered_op_ = &op;
       return;
     }
+    op.warp->stand_at(op.pc);
     switch (next) {
       case Milestone::reads_done: op.read(*this); break;
       case Milestone::writes_done: op.write(*this); break;
@@ -237,6 +238,7 @@ void Cluster::wake() {
 Cluster::Stop Cluster::run(uint64_t budget) {
   const uint64_t end = instructions_ + std::min(budget, ~uint64_t{0} - instructions_);
   const uint64_t limit = grid.options.instruction_limit;
+  if (ordered_warp_) return Stop::order;
   while (!finished()) {
     if (instructions_ >= end) return Stop::budget;
     if (epoch != woken_epoch_) wake();

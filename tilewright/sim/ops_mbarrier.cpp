@@ -48,11 +48,14 @@ void decode_address(Decoding& d, size_t operand) {
 
 void require_local(Warp& w, uint32_t lane, uint32_t address, const char* what) {
   if (address >> 24 != w.cta().rank)
-    w.fault(1u << lane, "{} on the mbarrier of CTA rank {}; only arrive, arrive_drop, expect_tx and complete_tx may be remote", what,
-            address >> 24);
+    w.fault(1u << lane,
+            "{} on the mbarrier of CTA rank {}; only arrive, arrive_drop, expect_tx and complete_tx may be "
+            "remote",
+            what, address >> 24);
 }
 
-void notify(Warp& w, BarrierEvent::Kind kind, const Cluster::Location& at, uint64_t phase, int64_t amount, uint32_t lanes) {
+void notify(Warp& w, BarrierEvent::Kind kind, const Cluster::Location& at, uint64_t phase, int64_t amount,
+            uint32_t lanes) {
   if (Observer* o = w.cluster().observer())
     o->barrier({BarrierEvent::Object::mbarrier, kind, at.cta, at.offset, phase, amount, lanes, &w, nullptr});
 }
@@ -66,9 +69,11 @@ Flow run_init(Warp& w, const Inst& i, uint32_t lanes) {
     const auto at = w.cluster().locate(w, 1u << l, a.lane[l], 8);
     require_local(w, l, a.lane[l], "init");
     if (at.offset % 8) w.fault(1u << l, "mbarrier address {:#x} is not 8-byte aligned", a.lane[l]);
-    if (count[l] == 0 || count[l] > MBarrier::kMaxCount) w.fault(1u << l, "mbarrier.init with count {}; it must be 1 to 2^20-1", count[l]);
+    if (count[l] == 0 || count[l] > MBarrier::kMaxCount)
+      w.fault(1u << l, "mbarrier.init with count {}; it must be 1 to 2^20-1", count[l]);
     if (at.cta->find_mbarrier(at.offset))
-      w.fault(1u << l, "mbarrier.init on {}, which holds an mbarrier already; inval must come first", at.cta->name_of_shared(at.offset));
+      w.fault(1u << l, "mbarrier.init on {}, which holds an mbarrier already; inval must come first",
+              at.cta->name_of_shared(at.offset));
     at.cta->init_mbarrier(at.offset, count[l]);
     const uint64_t opaque = at.cta->find_mbarrier(at.offset)->state();
     std::memcpy(at.cta->shared.data() + at.offset, &opaque, 8);
@@ -111,7 +116,9 @@ Flow run_arrive(Warp& w, const Inst& i, uint32_t lanes) {
       w.row<uint64_t>(i.s[0])[l] = b.state();
     }
     if (spec.expect) w.cluster().mbarrier_op(w, lane, BarrierOp::expect_tx, a.lane[l], amount[l]);
-    const BarrierOp op = spec.drop ? BarrierOp::arrive_drop : spec.no_complete ? BarrierOp::arrive_no_complete : BarrierOp::arrive;
+    const BarrierOp op = spec.drop          ? BarrierOp::arrive_drop
+                         : spec.no_complete ? BarrierOp::arrive_no_complete
+                                            : BarrierOp::arrive;
     w.cluster().mbarrier_op(w, lane, op, a.lane[l], spec.has_count ? amount[l] : 1);
   });
   return Flow::next;
@@ -147,7 +154,8 @@ Flow run_tx(Warp& w, const Inst& i, uint32_t lanes) {
   const auto a = barrier_addresses(w, i, lanes);
   const auto* bytes = w.row<uint32_t>(i.s[2]);
   for_lanes(lanes, [&](uint32_t l) {
-    w.cluster().mbarrier_op(w, 1u << l, expect ? BarrierOp::expect_tx : BarrierOp::complete_tx, a.lane[l], bytes[l]);
+    w.cluster().mbarrier_op(w, 1u << l, expect ? BarrierOp::expect_tx : BarrierOp::complete_tx, a.lane[l],
+                            bytes[l]);
   });
   return Flow::next;
 }
@@ -163,7 +171,8 @@ void decode_tx(Decoding& d) {
 
 // ---- test_wait, try_wait ----
 
-// aux bits 0-1 as for addresses, bit 2: parity form, bit 3: try_wait. s[0] the predicate, s[2] state or parity.
+// aux bits 0-1 as for addresses, bit 2: parity form, bit 3: try_wait. s[0] the predicate, s[2] state or
+// parity.
 uint32_t passed_lanes(Warp& w, const Inst& i, uint32_t lanes, const BarrierAddresses& a) {
   uint32_t passed = 0;
   for_lanes(lanes, [&](uint32_t l) {
@@ -174,8 +183,10 @@ uint32_t passed_lanes(Warp& w, const Inst& i, uint32_t lanes, const BarrierAddre
     }
     const uint64_t wanted = MBarrier::phase_of(w.row<uint64_t>(i.s[2])[l]);
     if (wanted > b.phase() || wanted + 1 < b.phase())
-      w.fault(1u << l, "wait on phase {} of an mbarrier in phase {}: only the current and the preceding phase may be waited for", wanted,
-              b.phase());
+      w.fault(1u << l,
+              "wait on phase {} of an mbarrier in phase {}: only the current and the preceding phase may be "
+              "waited for",
+              wanted, b.phase());
     passed |= wanted < b.phase() ? 1u << l : 0;
   });
   return passed;
@@ -195,8 +206,8 @@ std::string describe_mbarrier(const Warp& w, const Wait& wait) {
   std::string text = tw::format("mbarrier {}", at.cta->name_of_shared(at.offset));
   if (wait.inst->aux & 4) text += tw::format(", parity {}", w.row<uint32_t>(wait.inst->s[2])[first] & 1);
   else text += tw::format(", phase {}", MBarrier::phase_of(w.row<uint64_t>(wait.inst->s[2])[first]));
-  return text + tw::format(": it is in phase {} with {} of {} arrivals pending and {} bytes outstanding", b->phase(), b->pending(),
-                           b->expected(), b->tx());
+  return text + tw::format(": it is in phase {} with {} of {} arrivals pending and {} bytes outstanding",
+                           b->phase(), b->pending(), b->expected(), b->tx());
 }
 
 constexpr WaitKind kMbarrierWait{"mbarrier", &mbarrier_ready, &describe_mbarrier, true};
@@ -247,7 +258,8 @@ Flow run_pending_count(Warp& w, const Inst& i, uint32_t lanes) {
 }
 
 void decode_mbarrier(Decoding& d) {
-  const auto what = d.take_one_of({"init", "inval", "arrive", "arrive_drop", "expect_tx", "complete_tx", "test_wait", "try_wait", "pending_count"});
+  const auto what = d.take_one_of({"init", "inval", "arrive", "arrive_drop", "expect_tx", "complete_tx",
+                                   "test_wait", "try_wait", "pending_count"});
   if (what == "arrive" || what == "arrive_drop") return decode_arrive(d, what == "arrive_drop");
   if (what == "expect_tx") return decode_tx<true>(d);
   if (what == "complete_tx") return decode_tx<false>(d);

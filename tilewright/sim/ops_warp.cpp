@@ -5,8 +5,8 @@
 #include "tilewright/sim/cluster.h"
 #include "tilewright/sim/lanes.h"
 
-// PTX ISA, "shfl.sync", "vote.sync", "match.sync", "activemask", "redux.sync", "elect.sync". The member mask is in s[4]:
-// the warp's loop waits until its lanes are here.
+// PTX ISA, "shfl.sync", "vote.sync", "match.sync", "activemask", "redux.sync", "elect.sync". The member mask
+// is in s[4]: the warp's loop waits until its lanes are here.
 namespace tw::sim {
 
 namespace {
@@ -55,7 +55,10 @@ Flow run_shfl(Warp& w, const Inst& i, uint32_t lanes) {
 void decode_shfl(Decoding& d) {
   const auto mode = d.take_one_of({"up", "down", "bfly", "idx"});
   d.take_type();
-  d.inst.aux = static_cast<uint32_t>(mode == "up" ? Shuffle::up : mode == "down" ? Shuffle::down : mode == "bfly" ? Shuffle::bfly : Shuffle::idx);
+  d.inst.aux = static_cast<uint32_t>(mode == "up"     ? Shuffle::up
+                                     : mode == "down" ? Shuffle::down
+                                     : mode == "bfly" ? Shuffle::bfly
+                                                      : Shuffle::idx);
   d.inst.imm = -1;
   if (const auto* both = d.operand(0).as<ptx::Pair>()) {
     d.inst.s[0] = d.destination(both->both[0], 4);
@@ -79,7 +82,9 @@ Flow run_vote(Warp& w, const Inst& i, uint32_t lanes) {
     each_lane(lanes, w.row<uint32_t>(i.s[0]), [&](int) { return truth; });
     return Flow::next;
   }
-  const bool result = mode == Vote::all ? truth == lanes : mode == Vote::any ? truth != 0 : truth == lanes || truth == 0;
+  const bool result = mode == Vote::all   ? truth == lanes
+                      : mode == Vote::any ? truth != 0
+                                          : truth == lanes || truth == 0;
   uint32_t& p = w.mask(i.s[0]);
   p = (p & ~lanes) | (result ? lanes : 0);
   return Flow::next;
@@ -87,7 +92,10 @@ Flow run_vote(Warp& w, const Inst& i, uint32_t lanes) {
 
 void decode_vote(Decoding& d) {
   const auto mode = d.take_one_of({"all", "any", "uni", "ballot"});
-  d.inst.aux = static_cast<uint32_t>(mode == "all" ? Vote::all : mode == "any" ? Vote::any : mode == "uni" ? Vote::uni : Vote::ballot);
+  d.inst.aux = static_cast<uint32_t>(mode == "all"   ? Vote::all
+                                     : mode == "any" ? Vote::any
+                                     : mode == "uni" ? Vote::uni
+                                                     : Vote::ballot);
   d.take_type();
   d.inst.s[0] = mode == "ballot" ? d.destination(0, 4) : d.predicate_destination(d.operand(0));
   d.inst.s[1] = d.predicate(d.operand(1));
@@ -169,8 +177,12 @@ Flow run_redux(Warp& w, const Inst& i, uint32_t lanes) {
     }
     switch (op) {
       case Redux::add: r += v; break;
-      case Redux::min: r = static_cast<uint32_t>(std::min(static_cast<int32_t>(r), static_cast<int32_t>(v))); break;
-      case Redux::max: r = static_cast<uint32_t>(std::max(static_cast<int32_t>(r), static_cast<int32_t>(v))); break;
+      case Redux::min:
+        r = static_cast<uint32_t>(std::min(static_cast<int32_t>(r), static_cast<int32_t>(v)));
+        break;
+      case Redux::max:
+        r = static_cast<uint32_t>(std::max(static_cast<int32_t>(r), static_cast<int32_t>(v)));
+        break;
       case Redux::umin: r = std::min(r, v); break;
       case Redux::umax: r = std::max(r, v); break;
       case Redux::and_: r &= v; break;

@@ -22,6 +22,9 @@ const Registry& Registry::standard() {
     register_sync(r);
     register_mbarrier(r);
     register_warp(r);
+    register_atomic(r);
+    register_cp_async(r);
+    register_matrix(r);
     return r;
   }();
   return registry;

@@ -25,9 +25,11 @@ constexpr const char* kRegs = ".reg .pred %p<8>; .reg .b32 %r<32>; .reg .b64 %rd
 const std::vector<std::string> kSchedules = {"eager", "late", "random:1", "random:2", "random:77"};
 
 // One launch of `body` with one output buffer of `words` 32-bit words.
-std::vector<uint32_t> run(std::string_view body, Dim3 grid, Dim3 block, size_t words, std::string_view schedule = "eager", int threads = 1,
-                          Dim3 cluster = {}, uint32_t dynamic_shared = 0) {
-  Program program = compile(module_text(".param .u64 out", std::string(kRegs) + "ld.param.u64 %rd0, [out];\n" + std::string(body)));
+std::vector<uint32_t> run(std::string_view body, Dim3 grid, Dim3 block, size_t words,
+                          std::string_view schedule = "eager", int threads = 1, Dim3 cluster = {},
+                          uint32_t dynamic_shared = 0) {
+  Program program = compile(
+      module_text(".param .u64 out", std::string(kRegs) + "ld.param.u64 %rd0, [out];\n" + std::string(body)));
   GlobalMemory memory;
   Buffer<uint32_t> out(memory, std::vector<uint32_t>(words, 0), "out");
   Launch launch{grid, block, cluster, dynamic_shared, Params().add(out.address).bytes()};
@@ -54,10 +56,15 @@ TEST(Simulator, SaxpyOverManyCtas) {
     DONE: ret;)"));
   const uint32_t n = 100000;
   std::vector<float> x(n), y(n);
-  for (uint32_t i = 0; i < n; ++i) x[i] = 0.25f * static_cast<float>(i), y[i] = 1.0f / static_cast<float>(i + 1);
+  for (uint32_t i = 0; i < n; ++i)
+    x[i] = 0.25f * static_cast<float>(i), y[i] = 1.0f / static_cast<float>(i + 1);
   GlobalMemory memory;
   Buffer<float> bx(memory, x, "x"), by(memory, y, "y");
-  Launch launch{{(n + 255) / 256, 1, 1}, {256, 1, 1}, {}, 0, Params().add(bx.address).add(by.address).add(1.5f).add(n).bytes()};
+  Launch launch{{(n + 255) / 256, 1, 1},
+                {256, 1, 1},
+                {},
+                0,
+                Params().add(bx.address).add(by.address).add(1.5f).add(n).bytes()};
   const RunStats stats = program.run(launch, memory, {});
   const auto got = by.get();
   for (uint32_t i = 0; i < n; ++i) ASSERT_EQ(got[i], std::fma(1.5f, x[i], y[i])) << i;
@@ -71,7 +78,8 @@ TEST(Simulator, DivergentLoopsReconverge) {
     mov.u32 %r0, %tid.x; mov.u32 %r1, 0; mov.u32 %r2, 0;
     LOOP: add.u32 %r1, %r1, %r2; add.u32 %r2, %r2, 1; setp.le.u32 %p0, %r2, %r0; @%p0 bra LOOP;
     bar.sync 0;
-    mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd0, %rd1; st.global.u32 [%rd1], %r1; exit;)", {}, {64, 1, 1}, 64);
+    mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd0, %rd1; st.global.u32 [%rd1], %r1; exit;)",
+                       {}, {64, 1, 1}, 64);
   for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(got[i], i * (i + 1) / 2);
 }
 
@@ -105,7 +113,8 @@ TEST(Simulator, NestedBranchesBreakAndContinueReconverge) {
 }
 
 TEST(Simulator, LanesOfOneWarpMayWaitForEachOther) {
-  // Lane 0 spins on a flag in shared memory that lane 31 sets on another path (independent thread scheduling).
+  // Lane 0 spins on a flag in shared memory that lane 31 sets on another path (independent thread
+  // scheduling).
   for (const auto& schedule : kSchedules) {
     const auto got = run(R"(
       .shared .align 4 .b32 flag;
@@ -118,7 +127,8 @@ TEST(Simulator, LanesOfOneWarpMayWaitForEachOther) {
       OTHERS: setp.eq.u32 %p2, %r0, 31; @%p2 st.volatile.shared.u32 [flag], 7;
       mov.u32 %r1, 1;
       JOIN: bar.sync 0;
-      mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd0, %rd1; st.global.u32 [%rd1], %r1; exit;)", {}, {32, 1, 1}, 32, schedule);
+      mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd0, %rd1; st.global.u32 [%rd1], %r1; exit;)",
+                         {}, {32, 1, 1}, 32, schedule);
     EXPECT_EQ(got[0], 7u);
     EXPECT_EQ(got[5], 1u);
   }
@@ -126,11 +136,14 @@ TEST(Simulator, LanesOfOneWarpMayWaitForEachOther) {
 
 TEST(Simulator, BarrierInsideADivergentBranchIsAFault) {
   const Error e = error_of([] {
-    run("mov.u32 %r0, %tid.x; setp.lt.u32 %p0, %r0, 5; @!%p0 bra SKIP; bar.sync 0; SKIP: exit;", {}, {32, 1, 1}, 1);
+    run("mov.u32 %r0, %tid.x; setp.lt.u32 %p0, %r0, 5; @!%p0 bra SKIP; bar.sync 0; SKIP: exit;", {},
+        {32, 1, 1}, 1);
   });
   EXPECT_EQ(e.kind(), ErrorKind::fault);
   EXPECT_NE(e.message().find("5 of the warp's 32 live lanes"), std::string::npos) << e.what();
-  const Error guard = error_of([] { run("mov.u32 %r0, %tid.x; setp.lt.u32 %p0, %r0, 5; @%p0 bar.sync 0; exit;", {}, {32, 1, 1}, 1); });
+  const Error guard = error_of([] {
+    run("mov.u32 %r0, %tid.x; setp.lt.u32 %p0, %r0, 5; @%p0 bar.sync 0; exit;", {}, {32, 1, 1}, 1);
+  });
   EXPECT_NE(guard.message().find("its guard differs between lanes"), std::string::npos) << guard.what();
 }
 
@@ -146,7 +159,8 @@ TEST(Simulator, NamedBarriersHandOver) {
       add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 10; @%p1 bra PRODUCER; exit;
       CONSUMER: bar.sync 1, 64; ld.shared.u32 %r7, [%r3]; add.u32 %r6, %r6, %r7; bar.arrive 2, 64;
       add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 10; @%p1 bra CONSUMER;
-      mul.wide.u32 %rd1, %r1, 4; add.u64 %rd1, %rd0, %rd1; st.global.u32 [%rd1], %r6; exit;)", {}, {64, 1, 1}, 32, schedule);
+      mul.wide.u32 %rd1, %r1, 4; add.u64 %rd1, %rd0, %rd1; st.global.u32 [%rd1], %r6; exit;)",
+                         {}, {64, 1, 1}, 32, schedule);
     for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(got[i], 45 + 10 * i);
   }
 }
@@ -157,13 +171,16 @@ TEST(Simulator, BarrierReductions) {
     bar.red.popc.u32 %r1, 0, %p0; bar.red.and.pred %p2, 0, %p0; bar.red.or.pred %p3, 0, %p0; bar.red.and.pred %p4, 0, %p1;
     selp.b32 %r2, 100, 0, %p2; selp.b32 %r3, 200, 0, %p3; selp.b32 %r4, 400, 0, %p4;
     add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3; add.u32 %r1, %r1, %r4;
-    mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd0, %rd1; st.global.u32 [%rd1], %r1; exit;)", {}, {128, 1, 1}, 128);
+    mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd0, %rd1; st.global.u32 [%rd1], %r1; exit;)",
+                       {}, {128, 1, 1}, 128);
   for (uint32_t v : got) EXPECT_EQ(v, 670u);
 }
 
 TEST(Simulator, DeadlockNamesEveryoneAndTheBarrier) {
   const Error e = error_of([] {
-    run("mov.u32 %r0, %tid.x; setp.ge.u32 %p0, %r0, 32; @%p0 bra W1; bar.sync 3, 64; exit; W1: bar.sync 4, 64; exit;", {}, {64, 1, 1}, 1);
+    run("mov.u32 %r0, %tid.x; setp.ge.u32 %p0, %r0, 32; @%p0 bra W1; bar.sync 3, 64; exit; W1: bar.sync 4, "
+        "64; exit;",
+        {}, {64, 1, 1}, 1);
   });
   EXPECT_EQ(e.kind(), ErrorKind::fault);
   const std::string& m = e.message();
@@ -174,16 +191,25 @@ TEST(Simulator, DeadlockNamesEveryoneAndTheBarrier) {
 }
 
 TEST(Simulator, PoisonBoundsAndAlignment) {
-  const auto fault = [](std::string_view body) { return error_of([&] { run(body, {}, {32, 1, 1}, 4); }).message(); };
-  EXPECT_NE(fault(".shared .align 4 .b32 table[8]; ld.shared.u32 %r0, [table+8]; exit;").find("read of shared memory that nothing has written: table + 8 bytes"), std::string::npos);
+  const auto fault = [](std::string_view body) {
+    return error_of([&] { run(body, {}, {32, 1, 1}, 4); }).message();
+  };
+  EXPECT_NE(fault(".shared .align 4 .b32 table[8]; ld.shared.u32 %r0, [table+8]; exit;")
+                .find("read of shared memory that nothing has written: table + 8 bytes"),
+            std::string::npos);
   EXPECT_NE(fault("ld.global.u32 %r0, [%rd0+16]; exit;").find("out, 16 bytes"), std::string::npos);
   EXPECT_NE(fault("ld.global.u32 %r0, [%rd0+2]; exit;").find("not aligned"), std::string::npos);
-  EXPECT_NE(fault("mov.u32 %r1, 0; ld.shared.u32 %r0, [%r1]; exit;").find("outside the CTA's shared memory"), std::string::npos);
+  EXPECT_NE(fault("mov.u32 %r1, 0; ld.shared.u32 %r0, [%r1]; exit;").find("outside the CTA's shared memory"),
+            std::string::npos);
   // Fresh global memory is poison too.
-  Program program = compile(module_text(".param .u64 out", ".reg .b64 %rd<2>; .reg .b32 %r<2>; ld.param.u64 %rd0, [out]; ld.global.u32 %r0, [%rd0]; exit;"));
+  Program program = compile(module_text(
+      ".param .u64 out",
+      ".reg .b64 %rd<2>; .reg .b32 %r<2>; ld.param.u64 %rd0, [out]; ld.global.u32 %r0, [%rd0]; exit;"));
   GlobalMemory memory;
   Buffer<uint32_t> out(memory, 4, "fresh");
-  const Error e = error_of([&] { program.run({{}, {1, 1, 1}, {}, 0, Params().add(out.address).bytes()}, memory, {}); });
+  const Error e = error_of([&] {
+    program.run({{}, {1, 1, 1}, {}, 0, Params().add(out.address).bytes()}, memory, {});
+  });
   EXPECT_NE(e.message().find("byte 0 of fresh"), std::string::npos) << e.what();
   EXPECT_EQ(memory.unwritten(out.address, 16), 16u);
 }
@@ -199,12 +225,14 @@ TEST(Simulator, VectorAndGenericAccesses) {
     ld.v2.u32 {%r6, %r7}, [%rd2+8]; ld.u8 %r8, [%rd2+4];
     add.u32 %r6, %r6, %r7; add.u32 %r6, %r6, %r8;
     isspacep.shared %p0, %rd2; isspacep.global %p1, %rd0; and.pred %p0, %p0, %p1; @!%p0 trap;
-    mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd0, %rd1; st.u32 [%rd1], %r6; exit;)", {}, {32, 1, 1}, 32);
+    mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd0, %rd1; st.u32 [%rd1], %r6; exit;)",
+                       {}, {32, 1, 1}, 32);
   for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(got[i], 2 * i + 500 + ((i + 100) & 0xFF));
 }
 
 TEST(Simulator, LocalConstAndModuleVariables) {
-  Program program = compile(module_text(".param .u64 out", R"(
+  Program program = compile(module_text(
+      ".param .u64 out", R"(
     .reg .b32 %r<8>; .reg .b64 %rd<8>; .local .align 4 .b32 stack[4];
     ld.param.u64 %rd0, [out]; mov.u32 %r0, %tid.x; st.local.u32 [stack+4], %r0; ld.local.u32 %r1, [stack+4];
     ld.const.u32 %r2, [table+8]; ld.global.u32 %r3, [counter]; add.u32 %r4, %r3, 1;
@@ -221,22 +249,34 @@ TEST(Simulator, LocalConstAndModuleVariables) {
 }
 
 TEST(Simulator, UnknownInstructionsStopAtDecode) {
-  const Error e = error_of([] { compile(module_text("", ".reg .b64 %rd<2>; .reg .b32 %r<9>;\n tex.1d.v4.s32.s32 {%r1,%r2,%r3,%r4}, [%rd0, {%r5}]; exit;")); });
+  const Error e = error_of([] {
+    compile(module_text(
+        "",
+        ".reg .b64 %rd<2>; .reg .b32 %r<9>;\n tex.1d.v4.s32.s32 {%r1,%r2,%r3,%r4}, [%rd0, {%r5}]; exit;"));
+  });
   EXPECT_TRUE(e.kind() == ErrorKind::not_modelled || e.kind() == ErrorKind::user) << e.what();
 }
 
 TEST(Simulator, LaunchLimitsAreNamed) {
-  Program program = compile(module_text(".param .u64 out", ".shared .b8 big[1000]; exit;", "sm_90a", "", ".maxntid 128, 1, 1"));
+  Program program = compile(
+      module_text(".param .u64 out", ".shared .b8 big[1000]; exit;", "sm_90a", "", ".maxntid 128, 1, 1"));
   GlobalMemory memory;
   const auto params = Params().add(uint64_t{0}).bytes();
-  const auto message = [&](Launch launch) { return error_of([&] { program.run(launch, memory, {}); }).message(); };
+  const auto message = [&](Launch launch) {
+    return error_of([&] { program.run(launch, memory, {}); }).message();
+  };
   EXPECT_NE(message({{}, {2048, 1, 1}, {}, 0, params}).find("1024 threads"), std::string::npos);
   EXPECT_NE(message({{}, {256, 1, 1}, {}, 0, params}).find(".maxntid"), std::string::npos);
   EXPECT_NE(message({{}, {32, 1, 1}, {}, 232000, params}).find("232448"), std::string::npos);
-  EXPECT_NE(message({{3, 1, 1}, {32, 1, 1}, {2, 1, 1}, 0, params}).find("not a multiple of the cluster"), std::string::npos);
+  EXPECT_NE(message({{3, 1, 1}, {32, 1, 1}, {2, 1, 1}, 0, params}).find("not a multiple of the cluster"),
+            std::string::npos);
   EXPECT_NE(message({{}, {32, 1, 1}, {}, 0, {}}).find("0 bytes, the entry takes 8"), std::string::npos);
-  EXPECT_NE(error_of([] { compile(module_text("", "exit;", "sm_90a"), small_machine("sm_100a")); }).message().find("sm_90a"), std::string::npos);
-  EXPECT_NE(error_of([] { parse_schedule("lazy"); }).message().find("eager, late and random:SEED"), std::string::npos);
+  EXPECT_NE(error_of([] { compile(module_text("", "exit;", "sm_90a"), small_machine("sm_100a")); })
+                .message()
+                .find("sm_90a"),
+            std::string::npos);
+  EXPECT_NE(error_of([] { parse_schedule("lazy"); }).message().find("eager, late and random:SEED"),
+            std::string::npos);
 }
 
 TEST(Simulator, ClusterAddressesBarriersAndRemoteShared) {

@@ -36,6 +36,7 @@ void Warp::start(uint32_t live_lanes, std::byte* registers_base, std::byte* loca
   runnable_ = true;
   ordering_ = false;
   idle_epoch = 0;
+  instructions_ = 0;
   cp_async = bulk = wgmma = {};
   if (observer_) observer_->warp_state(*this, WarpState::started, live_lanes);
 }
@@ -345,7 +346,9 @@ void Warp::refresh() {
 bool Warp::wake_waiting() {
   bool any = false;
   for (Fragment& f : parked_) {
-    if (f.state != Fragment::State::waiting || !f.wait.kind->ready(*this, f.wait)) continue;
+    if (f.state != Fragment::State::waiting) continue;
+    stand_at(f.pc);
+    if (!f.wait.kind->ready(*this, f.wait)) continue;
     f.state = Fragment::State::runnable;
     f.wake = Wake::ready;
     if (observer_) observer_->warp_state(*this, WarpState::resumed, f.lanes);

@@ -107,6 +107,7 @@ class Warp {
   std::string where(uint32_t lanes) const;  // "CTA (1, 0, 0), warp 4 (role mma), lane 0"
 
   // --- for the cluster and schedulers ---
+  void stand_at(uint32_t at) { current_.pc = at; }  // what messages name while the warp does not run
   bool done() const { return live_ == 0; }
   bool runnable() const { return runnable_; }
   uint32_t run(uint32_t limit);  // executes up to `limit` instructions; returns how many
