@@ -79,7 +79,7 @@ inline std::vector<uint64_t> evaluate(std::string_view text, int out_bytes, int 
       ".reg .pred %p, %q; .reg .b16 %h<8>; .reg .b32 %t<8>, %who, %n; .reg .b64 %l<8>, %at, %in, %out;\n"
       ".reg .b{} %a, %b, %c; .reg .b{} %d;\n"
       "ld.param.u64 %in, [in]; ld.param.u64 %out, [out];\n"
-      "mov.u32 %tid, %ctaid.x; mad.lo.u32 %tid, %tid, 256, 0; mov.u32 %n, %tid.x; add.u32 %tid, %who, %n;\n"
+      "mov.u32 %who, %ctaid.x; mad.lo.u32 %who, %who, 256, 0; mov.u32 %n, %tid.x; add.u32 %who, %who, %n;\n"
       "setp.ge.u32 %p, %who, {};\n@%p exit;\n",
       8 * in_bytes, 8 * out_bytes, n);
   const char* names[] = {"%a", "%b", "%c"};
