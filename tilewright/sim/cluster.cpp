@@ -210,6 +210,9 @@ void Cluster::thread_exited(Warp& warp, uint32_t lanes) {
   for (NamedBarrier& b : warp.cta().barriers) warp.cta().complete_if_all_arrived(b);
   complete_cluster_barrier();
   changed();
+  if (warp.cta().live_threads() == 0) {
+    for (auto check : warp.cta().at_end) check(warp);
+  }
 }
 
 // ---- running ----
@@ -364,6 +367,7 @@ void Cta::start(Dim3 cta_id) {
   id = cta_id;
   barriers = {};
   extensions.clear();
+  at_end.clear();
   mbarriers_.clear();
   if (!shared.written().all_unwritten()) {
     std::memset(shared.data(), static_cast<int>(SharedMemory::kPoison), shared.size());

@@ -64,6 +64,8 @@ class Cta {
   std::array<NamedBarrier, 16> barriers;
   void complete_if_all_arrived(NamedBarrier& barrier);
   Extensions extensions;
+  std::vector<void (*)(Warp& last)>
+      at_end;                  // called when the CTA's last thread exits; families add their checks
   uint32_t register_pool = 0;  // registers that setmaxnreg.inc may take
   uint32_t live_threads() const;
   uint32_t live_threads_by_warp() const;  // 32 for each warp with a live lane

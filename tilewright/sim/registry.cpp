@@ -25,6 +25,8 @@ const Registry& Registry::standard() {
     register_atomic(r);
     register_cp_async(r);
     register_matrix(r);
+    register_wgmma(r);
+    register_tcgen05(r);
     return r;
   }();
   return registry;
