@@ -21,9 +21,13 @@ namespace tw::dsl {
 using Where = std::source_location;
 
 using ir::Arch;
+using ir::cast;
 using ir::ceil_div;
 using ir::Expr;
 using ir::Kernel;
+using ir::max;
+using ir::min;
+using ir::select;
 using tw::ceil_div;
 
 inline constexpr DType u8 = DType::u8, u16 = DType::u16, u32 = DType::u32, u64 = DType::u64, i8 = DType::i8,
@@ -56,6 +60,10 @@ class Tile {
   Tile tile(const Expr& row, const Expr& column, Where where = Where::current()) const {
     return tile({row, column}, {}, where);
   }
+  // The element at `index` as each thread finds it when the statement that uses it runs; and a store to it.
+  Expr load(std::initializer_list<Expr> index, Where where = Where::current()) const;
+  void store(std::initializer_list<Expr> index, const Expr& value, Where where = Where::current()) const;
+
   const ir::Tile& ir() const { return tile_; }
   DType dtype() const { return tile_.buffer->dtype; }
 

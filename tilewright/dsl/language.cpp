@@ -56,6 +56,35 @@ Tile Tile::tile(std::initializer_list<Expr> offset, std::initializer_list<int64_
   return Tile(std::move(t));
 }
 
+namespace {
+ir::Tile element_of(const Tile& tile, std::initializer_list<Expr> index, const Where& where) {
+  ir::Tile t = tile.ir();
+  if (index.size() != t.shape().size())
+    user_error(where, "an element of '{}' has {} indices, got {}", t.buffer->name, t.shape().size(),
+               index.size());
+  auto i = index.begin();
+  for (ir::TileDim& d : t.dims) {
+    if (!d.kept) continue;
+    d = {d.offset + *i++, 1, false};
+  }
+  return t;
+}
+}  // namespace
+
+Expr Tile::load(std::initializer_list<Expr> index, Where where) const {
+  ir::Tile t = element_of(*this, index, where);
+  if (t.buffer->space != ir::Space::global && t.buffer->space != ir::Space::shared)
+    user_error(where, "'{}' is not in memory: only elements of global and shared buffers are loaded",
+               t.buffer->name);
+  std::vector<Expr> at;
+  for (const ir::TileDim& d : t.dims) at.push_back(d.offset);
+  return ir::load(t.buffer, t.buffer->dtype, std::move(at));
+}
+
+void Tile::store(std::initializer_list<Expr> index, const Expr& value, Where where) const {
+  record(ir::Store{element_of(*this, index, where), value}, where);
+}
+
 // ---- element-wise expressions ----
 
 TileExpr::TileExpr(const Tile& tile) : value_(ir::element(1, tile.dtype())), tiles_{tile.ir()} {}

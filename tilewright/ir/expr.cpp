@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "tilewright/base/error.h"
+#include "tilewright/ir/kernel.h"
 #include "tilewright/ir/simplify.h"
 
 namespace tw::ir {
@@ -17,9 +18,10 @@ size_t hash_of(const ExprNode& n) {
   size_t h = mix(static_cast<size_t>(n.op), static_cast<size_t>(n.type));
   h = mix(h, static_cast<size_t>(n.integer));
   h = mix(h, std::bit_cast<uint64_t>(n.real));
-  h = mix(h, std::hash<const void*>()(n.variable.get()));
+  // By name: sums are ordered by hash, and must come out alike in every run.
+  if (n.variable) h = mix(h, std::hash<std::string_view>()(n.variable->name));
   h = mix(h, static_cast<size_t>(n.id));
-  h = mix(h, std::hash<const void*>()(n.buffer.get()));
+  if (n.buffer) h = mix(h, std::hash<std::string_view>()(n.buffer->name));
   h = mix(h, static_cast<size_t>(n.index));
   for (const Expr& a : n.args) h = mix(h, a->hash);
   return h;
@@ -290,6 +292,15 @@ Expr unary(Op op, const Expr& a) {
   return make_node(op, a.type(), {a});
 }
 
+Expr load(std::shared_ptr<const Buffer> buffer, DType type, std::vector<Expr> coordinates) {
+  ExprNode n;
+  n.op = Op::load;
+  n.type = type;
+  n.buffer = std::move(buffer);
+  n.args = std::move(coordinates);
+  return wrap(std::move(n));
+}
+
 Expr element(int operand, DType type) {
   ExprNode n;
   n.op = Op::element;
@@ -427,6 +438,7 @@ bool is_uniform(const Expr& e) {
   switch (e->op) {
     case Op::variable: return e->variable->uniform;
     case Op::scope_id: return e->id >= ScopeId::cta_x;
+    case Op::load:  // another thread may write between two threads' loads
     case Op::element:
     case Op::coordinate: return false;
     default: return std::all_of(e->args.begin(), e->args.end(), is_uniform);

@@ -162,7 +162,7 @@ Expr ceil_div(const Expr& a, const Expr& b);
 Expr select(const Expr& condition, const Expr& yes, const Expr& no);
 Expr cast(DType type, const Expr& a);
 Expr unary(Op op, const Expr& a);
-Expr load(std::shared_ptr<const Buffer> buffer, std::vector<Expr> coordinates);
+Expr load(std::shared_ptr<const Buffer> buffer, DType type, std::vector<Expr> coordinates);
 Expr element(int operand, DType type);
 Expr coordinate(int dimension);
 Expr constant(DType type, double value);  // of a floating type

@@ -66,6 +66,10 @@ struct Assign {
   VarRef variable;
   Expr value;
 };
+struct Store {   // one element, by each active thread
+  Tile element;  // no dimension kept
+  Expr value;
+};
 struct If {
   Expr condition;
   std::shared_ptr<Block> then, otherwise;  // otherwise may be null
@@ -131,7 +135,8 @@ struct Intrinsic {
 };
 
 struct Stmt {
-  std::variant<Declare, Assign, If, For, While, Role, Elected, Sync, TileOp, BarrierOp, Intrinsic> node;
+  std::variant<Declare, Assign, Store, If, For, While, Role, Elected, Sync, TileOp, BarrierOp, Intrinsic>
+      node;
   SourceLoc loc;
 };
 

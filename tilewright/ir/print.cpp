@@ -114,6 +114,9 @@ class Printer {
   void statement(const Assign& a, const SourceLoc& l) {
     line(format("{} = {}", a.variable->name, to_string(a.value)), l);
   }
+  void statement(const Store& s, const SourceLoc& l) {
+    line(format("{} = {}", to_string(s.element), to_string(s.value)), l);
+  }
   void statement(const If& i, const SourceLoc& l) {
     line(format("if {}", to_string(i.condition)), l);
     body(*i.then);

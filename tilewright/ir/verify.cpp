@@ -133,6 +133,16 @@ class Verifier {
       fail("'{}' is a constant of this kernel and cannot be assigned", a.variable->name);
     return a;
   }
+  Store statement(const Store& s, const ActiveSet&) {
+    known(s.element);
+    known(s.value);
+    const Buffer& b = *s.element.buffer;
+    if (!s.element.shape().empty()) fail("a store writes one element; {} is a tile", to_string(s.element));
+    if (b.space != Space::global && b.space != Space::shared) fail("'{}' is not in memory", b.name);
+    if (s.value.type() != b.dtype)
+      fail("'{}' holds {}, the value is {}; use cast", b.name, name(b.dtype), name(s.value.type()));
+    return s;
+  }
   If statement(const If& i, const ActiveSet& active) {
     known(i.condition);
     if (i.condition.type() != DType::b1)

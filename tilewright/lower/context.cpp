@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tilewright/base/error.h"
+#include "tilewright/lower/address.h"
 
 namespace tw::lowering {
 
@@ -27,6 +28,19 @@ Expr Context::resolve(const Expr& e) const {
       case ScopeId::grid_z: return Expr(grid[2]);
       case ScopeId::cluster_rank: return Expr(cluster_rank);
     }
+  }
+  if (e->op == ir::Op::load) {
+    ir::Tile t{e->buffer, {}};
+    for (const Expr& a : e->args) t.dims.push_back({a, 1, false});
+    auto v = std::make_shared<ir::Variable>();
+    v->name = to_string(t);
+    v->type = e.type();
+    v->uniform = false;
+    ptx::RegId r = emit.fresh(register_type(e.type()));
+    emit.emit(format("ld.{}.b{}", ir::name(e->buffer->space), bits(e.type())),
+              {ptx::reg(r), emit.address(element_address(*this, t, {}))});
+    emit.bind(v, r);
+    return Expr(ir::VarRef(v));
   }
   return ir::rebuild(e, [this](const Expr& a) { return resolve(a); });
 }

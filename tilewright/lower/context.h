@@ -30,6 +30,7 @@ struct Context {
 
   // The same expression over this kernel's variables: every id of a thread becomes a function of its index in
   // the CTA.
+  // An element of memory becomes a variable that is loaded here and now.
   ir::Expr resolve(const ir::Expr& e) const;
   int role(const std::string& name);  // its index
   // A thread's index in its scope, and how many threads a scope has.

@@ -55,6 +55,12 @@ class Writer {
   void statement(const ir::Declare& d, const ir::ActiveSet&) { e_.declare(d.variable, c_.resolve(d.value)); }
   void statement(const ir::Assign& a, const ir::ActiveSet&) { e_.assign(a.variable, c_.resolve(a.value)); }
 
+  void statement(const ir::Store& s, const ir::ActiveSet&) {
+    ptx::RegId value = e_.reg(c_.resolve(s.value));
+    e_.emit(format("st.{}.b{}", ir::name(s.element.buffer->space), bits(s.element.buffer->dtype)),
+            {e_.address(element_address(c_, s.element, {})), ptx::reg(value)});
+  }
+
   void guarded(const ptx::Operand& predicate, const ir::Block& body, const ir::ActiveSet& active,
                Emitter::RegionKind kind) {
     std::string end = e_.fresh_label("skip");
