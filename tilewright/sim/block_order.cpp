@@ -73,6 +73,13 @@ class WeakTopologicalOrder {
     return result;
   }
 
+  // Strongly connected components of the whole graph: its outermost loops, and single blocks.
+  std::vector<std::vector<uint32_t>> outermost() {
+    std::vector<uint32_t> all(blocks_.size());
+    for (uint32_t i = 0; i < all.size(); ++i) all[i] = i;
+    return components(all);
+  }
+
  private:
   // Strongly connected components of the subgraph of `members`, in reverse topological order; in each the
   // block through which depth-first search entered comes first. members.front() is searched first.
@@ -148,6 +155,18 @@ std::vector<uint32_t> block_order(const std::vector<Successors>& instructions) {
     for (uint32_t pc = blocks[b].begin; pc < blocks[b].end; ++pc) position[pc] = next++;
   }
   return position;
+}
+
+std::vector<uint32_t> outermost_loops(const std::vector<Successors>& instructions) {
+  const std::vector<Block> blocks = basic_blocks(instructions);
+  std::vector<uint32_t> loop(instructions.size());
+  uint32_t number = 0;
+  for (const auto& component : WeakTopologicalOrder(blocks).outermost()) {
+    for (uint32_t b : component)
+      std::fill(loop.begin() + blocks[b].begin, loop.begin() + blocks[b].end, number);
+    ++number;
+  }
+  return loop;
 }
 
 }  // namespace tw::sim

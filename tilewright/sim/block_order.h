@@ -18,4 +18,8 @@ struct Successors {
 // 2011).
 std::vector<uint32_t> block_order(const std::vector<Successors>& instructions);
 
+// For every instruction a number of the outermost loop it lies in (or its own): a lane can come back to an
+// instruction that is behind it in the order only if both have the same.
+std::vector<uint32_t> outermost_loops(const std::vector<Successors>& instructions);
+
 }  // namespace tw::sim

@@ -336,6 +336,36 @@ TEST(Tcgen05, CopyFromSharedMemory) {
   }
 }
 
+// A loop whose elected thread issues the products and waits behind the other lanes of its warp, which come
+// back to the aligned barrier first.
+TEST(Tcgen05, ElectedThreadLagsBehindAnAlignedBarrierInALoop) {
+  Problem p = problem(DType::f16, DType::f16, 11);
+  p.run.idesc = idesc(1, 0, 0, 128, 64);
+  std::string loop = R"(
+    mov.u32 %i, 0; shr.u32 %r2, %smem, 4; cvt.u64.u32 %rd1, %r2;
+again:
+    barrier.sync.aligned 0;
+    @%p1 bra skip;
+    ld.global.v2.u64 {%adesc, %bdesc}, [%desc];
+    add.u64 %adesc, %adesc, %rd1; add.u64 %bdesc, %bdesc, %rd1;
+    setp.ne.u32 %p3, %i, 0;
+    tcgen05.mma.cta_group::1.kind::f16 [%taddr], %adesc, %bdesc, %idesc, %p3;
+    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];
+skip:
+    and.b32 %r4, %i, 1;
+poll:
+    mbarrier.try_wait.parity.shared.b64 %p5, [bar], %r4;
+    @!%p5 bra poll;
+    add.s64 %desc, %desc, 16; add.u32 %i, %i, 1; setp.lt.u32 %p4, %i, %count;
+    @%p4 bra again;
+    tcgen05.fence::after_thread_sync;
+  )";
+  for (const std::string& schedule : kSchedules) {
+    SCOPED_TRACE(schedule);
+    expect_product(p, run(program_text(loop + kStore), p.run, schedule), false);
+  }
+}
+
 // --- errors ---
 
 TEST(Tcgen05, UnwrittenOperandNamesElementAndBuffer) {

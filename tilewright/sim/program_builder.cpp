@@ -94,6 +94,7 @@ void ProgramBuilder::build() {
   }();
   decode(kExit);
   program_.code.order = block_order(successors_);
+  program_.code.loop = outermost_loops(successors_);
 }
 
 // ---- rows ----

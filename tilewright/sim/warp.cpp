@@ -127,7 +127,7 @@ bool Warp::leads() {
 }
 
 // Fragments at an aligned instruction go on once they hold every live lane. When all the other lanes are
-// already past it, they cannot come any more.
+// already past it, in no loop that leads back, they cannot come any more.
 void Warp::settle_aligned() {
   for (Fragment& f : parked_) {
     if (f.state != Fragment::State::reconverging) continue;
@@ -139,7 +139,7 @@ void Warp::settle_aligned() {
     if (!f.aligned) continue;
     const uint32_t here = code_->order[f.pc];
     const bool all_passed = std::all_of(parked_.begin(), parked_.end(), [&](const Fragment& other) {
-      return &other == &f || code_->order[other.pc] > here;
+      return &other == &f || (code_->order[other.pc] > here && code_->loop[other.pc] != code_->loop[f.pc]);
     });
     if (all_passed) {
       current_ = f;
