@@ -208,12 +208,18 @@ uint32_t Warp::run(uint32_t limit) {
   uint32_t budget = limit;
   slice_over_ = false;
   while (budget != 0 && !slice_over_ && select()) execute(budget);
+  const uint32_t used = limit - budget;
+  alone_ = parked_.empty() ? 0 : alone_ + used;
   if (current_.lanes != 0) {
-    current_.yielded = true;
+    // The lanes ahead wait where control flow meets again, as a GPU's reconvergence barriers make them, however
+    // the schedule slices this warp. Lanes that run on and on may be waiting for one of those: let them go.
+    if (alone_ >= kSpinning) {
+      current_.yielded = true;
+      alone_ = 0;
+    }
     park(Fragment::State::runnable);
   }
   refresh();
-  const uint32_t used = limit - budget;
   instructions_ += used;
   return used;
 }

@@ -154,6 +154,8 @@ class Warp {
   bool ordering_ = false;
   bool slice_over_ = false;
   uint64_t instructions_ = 0;
+  static constexpr uint32_t kSpinning = 1 << 20;
+  uint32_t alone_ = 0;  // instructions executed while other fragments waited
 };
 
 }  // namespace tw::sim
