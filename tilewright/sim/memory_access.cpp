@@ -19,6 +19,14 @@ void for_lanes(uint32_t lanes, F f) {
 struct Range {
   uint64_t low, high;  // of the first bytes
 };
+// All lanes take part and follow each other without gaps: the common case, which needs one check instead
+// of 32.
+bool is_dense(uint32_t lanes, const Addresses& a, uint32_t bytes) {
+  if (lanes != kAllLanes) return false;
+  uint64_t differs = 0;
+  for (uint32_t l = 0; l < 32; ++l) differs |= a.lane[l] ^ (a.lane[0] + uint64_t{l} * bytes);
+  return differs == 0;
+}
 Range range_of(uint32_t lanes, const Addresses& a) {
   if (lanes == kAllLanes) {
     uint64_t low = a.lane[0], high = a.lane[0];
@@ -58,10 +66,11 @@ bool compact(const Range& r, uint32_t bytes) { return r.high - r.low <= uint64_t
 void resolve_shared(Warp& warp, uint32_t lanes, const Addresses& a, uint32_t bytes, AccessKind kind,
                     LanePointers& out) {
   Cluster& cluster = warp.cluster();
-  const Range range = range_of(lanes, a);
+  const Range range = out.dense ? Range{a.lane[0], a.lane[31]} : range_of(lanes, a);
   const auto first = static_cast<uint32_t>(range.low), last = static_cast<uint32_t>(range.high);
   const auto low = cluster.locate_or_null(first, bytes), high = cluster.locate_or_null(last, bytes);
   if (range.high >> 32 || !low.cta || low.cta != high.cta) {
+    out.dense = false;
     // Lanes reach into different CTAs, or one of them is out of bounds.
     for_lanes(lanes, [&](uint32_t l) {
       Addresses one{};
@@ -95,7 +104,9 @@ void resolve_shared(Warp& warp, uint32_t lanes, const Addresses& a, uint32_t byt
       }
     }
   }
-  if (kind != AccessKind::read) for_lanes(lanes, [&](uint32_t l) { written.mark(a.lane[l] + shift, bytes); });
+  if (kind == AccessKind::read) return;
+  if (out.dense) return written.mark(low.offset, uint64_t{32} * bytes);
+  for_lanes(lanes, [&](uint32_t l) { written.mark(a.lane[l] + shift, bytes); });
 }
 
 // ---- global ----
@@ -113,9 +124,10 @@ void resolve_shared(Warp& warp, uint32_t lanes, const Addresses& a, uint32_t byt
 void resolve_global(Warp& warp, uint32_t lanes, const Addresses& a, uint32_t bytes, AccessKind kind,
                     LanePointers& out) {
   const GlobalMemory::Impl& memory = warp.cluster().grid.memory.impl();
-  const Range range = range_of(lanes, a);
+  const Range range = out.dense ? Range{a.lane[0], a.lane[31]} : range_of(lanes, a);
   Allocation* allocation = memory.find(range.low);
   if (!allocation || !allocation->contains(range.high, bytes)) {
+    out.dense = false;
     if (std::popcount(lanes) == 1)
       fault_global(warp, static_cast<uint32_t>(std::countr_zero(lanes)), range.low, bytes);
     for_lanes(lanes, [&](uint32_t l) {
@@ -148,8 +160,9 @@ void resolve_global(Warp& warp, uint32_t lanes, const Addresses& a, uint32_t byt
       }
     }
   }
-  if (kind != AccessKind::read)
-    for_lanes(lanes, [&](uint32_t l) { allocation->mark(a.lane[l] - start, bytes); });
+  if (kind == AccessKind::read) return;
+  if (out.dense) return allocation->mark(range.low - start, uint64_t{32} * bytes);
+  for_lanes(lanes, [&](uint32_t l) { allocation->mark(a.lane[l] - start, bytes); });
 }
 
 // ---- local, param, constant ----
@@ -235,7 +248,9 @@ Addresses lane_addresses(const Warp& warp, Slot base, bool wide, int64_t offset)
 void resolve(Warp& warp, uint32_t lanes, AddressSpace space, const Addresses& addresses, uint32_t bytes,
              uint32_t align, AccessKind kind, LanePointers& out) {
   if (space == AddressSpace::generic) return resolve_generic(warp, lanes, addresses, bytes, align, kind, out);
-  check_alignment(warp, lanes, addresses, align);
+  out.dense = is_dense(lanes, addresses, bytes);
+  if (!out.dense || addresses.lane[0] % align != 0 || bytes % align != 0)
+    check_alignment(warp, lanes, addresses, align);
   switch (space) {
     case AddressSpace::shared: resolve_shared(warp, lanes, addresses, bytes, kind, out); break;
     case AddressSpace::global: resolve_global(warp, lanes, addresses, bytes, kind, out); break;

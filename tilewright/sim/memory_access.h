@@ -24,6 +24,7 @@ enum class AddressSpace : uint8_t { generic, shared, global, local, param, const
 // follow.
 struct LanePointers {
   std::byte* lane[32];
+  bool dense = false;  // all 32 lanes, one after the other
 };
 
 // Faults: outside any allocation, misaligned (`align` bytes), unwritten bytes of shared or global memory for

@@ -64,11 +64,12 @@ uint32_t half_result(AtomicOp op, DType format, uint32_t old, uint32_t b) {
   return (op == AtomicOp::min) == less ? b : old;
 }
 
-uint64_t element_result(const AtomicSpec& s, uint64_t old, uint64_t b) {
+uint64_t element_result(const AtomicSpec& s, uint64_t old, uint64_t b, bool in_global) {
   switch (s.type) {
-    case Type::f32: {  // "red.add.f32": subnormals of global memory are kept, of shared memory too
+    case Type::f32: {
+      // "atom": an f32 add in global memory flushes subnormals, one in shared memory keeps them.
       const float x = as_float(static_cast<uint32_t>(old)), y = as_float(static_cast<uint32_t>(b));
-      return as_bits(canonical(x + y));
+      return as_bits(in_global ? canonical(flush(flush(x) + flush(y))) : canonical(x + y));
     }
     case Type::f64: return std::bit_cast<uint64_t>(std::bit_cast<double>(old) + std::bit_cast<double>(b));
     case Type::f16: return half_result(s.op, DType::f16, old & 0xFFFF, b & 0xFFFF);
@@ -105,8 +106,8 @@ void exchange_128(Warp& w, const AtomicSpec& s, uint32_t lane, std::byte* at) {
 Flow run_atomic(Warp& w, const Inst& i, uint32_t lanes) {
   const auto& s = *static_cast<const AtomicSpec*>(i.extra);
   const Addresses a = lane_addresses(w, i.s[1], i.aux, i.imm);
-  if (!w.has_turn() && w.cluster().grid.clusters > 1 && global_lanes(s.space, lanes, a) != 0)
-    return Flow::order;
+  const uint32_t global = global_lanes(s.space, lanes, a);
+  if (!w.has_turn() && w.cluster().grid.clusters > 1 && global != 0) return Flow::order;
   LanePointers p;
   const uint32_t bytes = s.bytes * s.count;
   resolve(w, lanes, s.space, a, bytes, bytes, AccessKind::atomic, p);
@@ -123,7 +124,7 @@ Flow run_atomic(Warp& w, const Inst& i, uint32_t lanes) {
       const uint64_t b = read_row(w, s.operands[n], lane, s.bytes);
       uint64_t fresh = b;
       if (s.op == AtomicOp::cas) fresh = old == read_row(w, s.compare, lane, s.bytes) ? b : old;
-      else if (s.op != AtomicOp::exch) fresh = element_result(s, old, b);
+      else if (s.op != AtomicOp::exch) fresh = element_result(s, old, b, global >> lane & 1);
       std::memcpy(at, &fresh, s.bytes);
       if (s.returns && s.wanted[n]) write_row(w, s.results[n], lane, s.bytes, old);
     }

@@ -306,17 +306,14 @@ void decode_min_max(Decoding& d) {
 
 // ---- signs ----
 
-struct AbsF32 {
-  static uint32_t apply(uint32_t a) { return a & 0x7FFFFFFF; }
-};
-struct NegF32 {
-  static uint32_t apply(uint32_t a) { return a ^ 0x80000000; }
-};
-struct AbsFtz {
-  static uint32_t apply(uint32_t a) { return as_bits(flush(as_float(a))) & 0x7FFFFFFF; }
-};
-struct NegFtz {
-  static uint32_t apply(uint32_t a) { return as_bits(flush(as_float(a))) ^ 0x80000000; }
+// A NaN becomes the canonical one, as an H200 does.
+template <bool is_abs, bool ftz>
+struct SignF32 {
+  static uint32_t apply(uint32_t a) {
+    const uint32_t v = ftz ? as_bits(flush(as_float(a))) : a;
+    const uint32_t r = is_abs ? v & 0x7FFFFFFF : v ^ 0x80000000;
+    return (a & 0x7FFFFFFF) > 0x7F800000 ? kNanF32 : r;
+  }
 };
 struct AbsF64 {
   static uint64_t apply(uint64_t a) { return a & ~(uint64_t{1} << 63); }
@@ -337,8 +334,9 @@ void decode_abs_neg(Decoding& d) {
   float_operands(d, type, 2);
   if (type == Type::f64)
     d.inst.run = is_abs ? handler<Unary<AbsF64, uint64_t>>() : handler<Unary<NegF64, uint64_t>>();
-  else if (ftz) d.inst.run = is_abs ? handler<Unary<AbsFtz, uint32_t>>() : handler<Unary<NegFtz, uint32_t>>();
-  else d.inst.run = is_abs ? handler<Unary<AbsF32, uint32_t>>() : handler<Unary<NegF32, uint32_t>>();
+  else
+    d.inst.run = ftz ? handler<Unary<SignF32<is_abs, true>, uint32_t>>()
+                     : handler<Unary<SignF32<is_abs, false>, uint32_t>>();
 }
 
 struct CopySign32 {

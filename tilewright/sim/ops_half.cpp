@@ -62,63 +62,64 @@ uint16_t choose(const HalfSpec& s, uint16_t a, uint16_t b, float x, float y) {
   return s.xorsign ? static_cast<uint16_t>((r & 0x7FFF) | sign) : r;
 }
 
-Flow run_half(Warp& w, const Inst& i, uint32_t lanes) {
-  const auto& s = *static_cast<const HalfSpec*>(i.extra);
-  uint16_t codes[3][64];
-  float value[3][64];
-  int n = 0;
-  for (int k = 0; k < s.operands; ++k) {
-    n = unpack(w.row<uint32_t>(i.s[1 + k]), s.packed, codes[k]);
-    if (s.ftz) {
-      for (int e = 0; e < n; ++e) codes[k][e] = flush_code(codes[k][e]);
-    }
-    to_float(s.format, codes[k], value[k], static_cast<size_t>(n));
-  }
-  uint16_t out[64] = {};
-  float result[64] = {};
-  const float *x = value[0], *y = value[1], *z = value[2];
-  switch (s.op) {
-    case HalfOp::add:
-      for (int e = 0; e < n; ++e) result[e] = to_odd_float(double{x[e]} + double{y[e]});
-      break;
-    case HalfOp::sub:
-      for (int e = 0; e < n; ++e) result[e] = to_odd_float(double{x[e]} - double{y[e]});
-      break;
-    case HalfOp::mul:
-      for (int e = 0; e < n; ++e) result[e] = to_odd_float(double{x[e]} * double{y[e]});
-      break;
-    case HalfOp::fma:
-      for (int e = 0; e < n; ++e) result[e] = to_odd_float(fma_to_odd(x[e], y[e], z[e]));
-      break;
-    case HalfOp::min:
-    case HalfOp::max:
-      for (int e = 0; e < n; ++e) out[e] = choose(s, codes[0][e], codes[1][e], x[e], y[e]);
-      if (s.operands == 3) {
-        to_float(s.format, out, result, static_cast<size_t>(n));
-        for (int e = 0; e < n; ++e) out[e] = choose(s, out[e], codes[2][e], result[e], z[e]);
+struct HalfKernel {
+  [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+    const auto& s = *static_cast<const HalfSpec*>(i.extra);
+    uint16_t codes[3][64];
+    float value[3][64];
+    int n = 0;
+    for (int k = 0; k < s.operands; ++k) {
+      n = unpack(w.row<uint32_t>(i.s[1 + k]), s.packed, codes[k]);
+      if (s.ftz) {
+        for (int e = 0; e < n; ++e) codes[k][e] = flush_code(codes[k][e]);
       }
-      write_codes(w, i.s[0], lanes, s.packed, out);
-      return Flow::next;
-    case HalfOp::abs:
-      for (int e = 0; e < n; ++e) out[e] = codes[0][e] & 0x7FFF;
-      write_codes(w, i.s[0], lanes, s.packed, out);
-      return Flow::next;
-    case HalfOp::neg:
-      for (int e = 0; e < n; ++e) out[e] = codes[0][e] ^ 0x8000;
-      write_codes(w, i.s[0], lanes, s.packed, out);
-      return Flow::next;
+      to_float(s.format, codes[k], value[k], static_cast<size_t>(n));
+    }
+    uint16_t out[64] = {};
+    float result[64] = {};
+    const float *x = value[0], *y = value[1], *z = value[2];
+    switch (s.op) {
+      case HalfOp::add:
+        for (int e = 0; e < n; ++e) result[e] = to_odd_float(double{x[e]} + double{y[e]});
+        break;
+      case HalfOp::sub:
+        for (int e = 0; e < n; ++e) result[e] = to_odd_float(double{x[e]} - double{y[e]});
+        break;
+      case HalfOp::mul:
+        for (int e = 0; e < n; ++e) result[e] = to_odd_float(double{x[e]} * double{y[e]});
+        break;
+      case HalfOp::fma:
+        for (int e = 0; e < n; ++e) result[e] = to_odd_float(fma_to_odd(x[e], y[e], z[e]));
+        break;
+      case HalfOp::min:
+      case HalfOp::max:
+        for (int e = 0; e < n; ++e) out[e] = choose(s, codes[0][e], codes[1][e], x[e], y[e]);
+        if (s.operands == 3) {
+          to_float(s.format, out, result, static_cast<size_t>(n));
+          for (int e = 0; e < n; ++e) out[e] = choose(s, out[e], codes[2][e], result[e], z[e]);
+        }
+        write_codes(w, i.s[0], lanes, s.packed, out);
+        return;
+      case HalfOp::abs:
+        for (int e = 0; e < n; ++e) out[e] = std::isnan(x[e]) ? 0x7FFF : codes[0][e] & 0x7FFF;
+        write_codes(w, i.s[0], lanes, s.packed, out);
+        return;
+      case HalfOp::neg:
+        for (int e = 0; e < n; ++e) out[e] = std::isnan(x[e]) ? 0x7FFF : codes[0][e] ^ 0x8000;
+        write_codes(w, i.s[0], lanes, s.packed, out);
+        return;
+    }
+    if (s.sat) {
+      for (int e = 0; e < n; ++e) result[e] = saturate(result[e]);
+    }
+    from_float(s.format, result, out, static_cast<size_t>(n));
+    for (int e = 0; e < n; ++e) {
+      if (s.ftz) out[e] = flush_code(out[e]);
+      if (s.relu && (out[e] & 0x8000) && !std::isnan(result[e])) out[e] = 0;
+    }
+    write_codes(w, i.s[0], lanes, s.packed, out);
   }
-  if (s.sat) {
-    for (int e = 0; e < n; ++e) result[e] = saturate(result[e]);
-  }
-  from_float(s.format, result, out, static_cast<size_t>(n));
-  for (int e = 0; e < n; ++e) {
-    if (s.ftz) out[e] = flush_code(out[e]);
-    if (s.relu && (out[e] & 0x8000) && !std::isnan(result[e])) out[e] = 0;
-  }
-  write_codes(w, i.s[0], lanes, s.packed, out);
-  return Flow::next;
-}
+};
 
 // s[1] (and s[2] of fma): 16-bit operands; the last operand is f32. aux: bits 0-1 direction, 3 sat; imm:
 // HalfOp.
@@ -164,7 +165,7 @@ void decode_half(Decoding& d, HalfOp op) {
     d.inst.s[1 + k] = d.float_source(d.operand(static_cast<size_t>(1 + k)), s.packed ? Type::b32 : type);
   }
   d.inst.extra = d.keep(s);
-  d.inst.run = &run_half;
+  d.inst.run = handler<HalfKernel>();
 }
 
 void decode_mixed(Decoding& d, HalfOp op, Round round, bool saturated) {

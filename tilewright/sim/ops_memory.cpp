@@ -33,6 +33,10 @@ struct MemoryOp {
 template <class M, class R>
 void load_rows(Warp& w, uint32_t lanes, const LanePointers& p, Slot slot, size_t at) {
   auto* d = w.row<R>(slot);
+  if (p.dense && sizeof(M) == sizeof(R) && at == 0 && p.lane[1] == p.lane[0] + sizeof(M)) {
+    std::memcpy(d, p.lane[0], sizeof(M) * kLanes);
+    return;
+  }
   if (lanes == kAllLanes) {
     for (int l = 0; l < 32; ++l) {
       M v;
@@ -71,6 +75,10 @@ void narrow_row(Warp& w, uint32_t lanes, Slot slot) {
 template <class M, class R>
 void store_rows(Warp& w, uint32_t lanes, const LanePointers& p, Slot slot, size_t at) {
   const auto* s = w.row<R>(slot);
+  if (p.dense && sizeof(M) == sizeof(R) && at == 0 && p.lane[1] == p.lane[0] + sizeof(M)) {
+    std::memcpy(p.lane[0], s, sizeof(M) * kLanes);
+    return;
+  }
   for (int l = 0; l < 32; ++l) {
     if (!(lanes >> l & 1)) continue;
     const auto v = static_cast<M>(s[l]);
