@@ -132,6 +132,17 @@ uint64_t convert(uint64_t raw, const Conversion& c) {
   }
   const double v = read_float(c.from, raw, c.ftz);
   if (!to_float_type) return to_integer(v, c);
+  // NaNs keep sign and payload on the way to and from f64, as on an H200.
+  if (std::isnan(v) && c.to == Type::f64 && c.from != Type::f64) {
+    const int digits = c.from == Type::f16    ? 10
+                       : c.from == Type::bf16 ? 7
+                                              : 23,
+              width = 8 * ptx::bytes(c.from);
+    const uint64_t mantissa = raw & ((uint64_t{1} << digits) - 1);
+    return (raw >> (width - 1) & 1) << 63 | 0x7FF8000000000000u | mantissa << (52 - digits);
+  }
+  if (std::isnan(v) && c.to == Type::f32 && c.from == Type::f64 && !c.sat)
+    return (raw >> 32 & 0x80000000u) | 0x7FC00000u | (raw >> 29 & 0x3FFFFF);
   return write_float(c.to, round_integral(v, c.integral), c);
 }
 
@@ -255,6 +266,7 @@ struct PackedConversion {
 
 uint32_t convert_element(double v, uint32_t random, const PackedConversion& c) {
   if (c.relu && !std::isnan(v) && std::signbit(v)) v = 0;
+  if (c.to == DType::tf32) return from_double(c.to, v, c.rounding, c.satfinite) & 0xFFFFE000;
   if (!c.stochastic) return from_double(c.to, v, c.rounding, c.satfinite);
   const int bits = c.to == DType::f16 ? 13 : c.to_bits == 4 ? 8 : 16;
   return from_float_stochastic(c.to, static_cast<float>(v), random & ((1u << bits) - 1), bits, c.satfinite);
@@ -279,6 +291,11 @@ Flow run_packed(Warp& w, const Inst& i, uint32_t lanes) {
     for (int n = 0; n < c.count; ++n) {
       const uint32_t raw = c.separate ? w.row<uint32_t>(c.sources[c.count - 1 - n])[l]
                                       : w.row<uint32_t>(c.sources[0])[l] >> (n * c.from_bits) & from_mask;
+      if (c.to == DType::tf32 && c.rounding == Rounding::rna && (raw & 0x7F800000) == 0x7F800000) {
+        // Infinity and NaN are plain bit patterns to this instruction on an H200.
+        packed = (c.satfinite ? raw - 0x1000 : raw + 0x1000) & 0xFFFFE000;
+        continue;
+      }
       const double v = to_double(c.from, raw);
       packed |= convert_element(v, random_of(rbits, n, c), c) << (n * c.to_bits);
     }

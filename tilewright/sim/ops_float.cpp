@@ -54,7 +54,12 @@ struct FloatBinary {
     const auto *a = w.row<T>(i.s[1]), *b = w.row<T>(i.s[2]);
     each_lane(
         lanes, w.row<T>(i.s[0]), [&](int l) __attribute__((always_inline)) {
-          return result<T, ftz, sat>(F::apply(input<T, ftz>(a[l]), input<T, ftz>(b[l])));
+          const T x = input<T, ftz>(a[l]), y = input<T, ftz>(b[l]);
+          T r = F::apply(x, y);
+          // A product is flushed when it is tiny before rounding, as an H200 does.
+          if constexpr (std::is_same_v<F, FloatMul> && ftz && sizeof(T) == 4)
+            r = std::fabs(double{x} * double{y}) < 0x1p-126 ? r * 0.0f : r;
+          return result<T, ftz, sat>(r);
         });
   }
 };
@@ -320,7 +325,7 @@ struct AbsF64 {
 };
 struct NegF64 {
   static uint64_t apply(uint64_t a) {
-    return a ^ uint64_t { 1 } << 63;
+    return (a << 1) > 0xFFE0000000000000u ? a : a ^ (uint64_t{1} << 63);  // a NaN stays as it is
   }
 };
 

@@ -86,7 +86,12 @@ struct HalfKernel {
         for (int e = 0; e < n; ++e) result[e] = to_odd_float(double{x[e]} - double{y[e]});
         break;
       case HalfOp::mul:
-        for (int e = 0; e < n; ++e) result[e] = to_odd_float(double{x[e]} * double{y[e]});
+        for (int e = 0; e < n; ++e) {
+          const double exact = double{x[e]} * double{y[e]};
+          // Flushed when tiny before rounding, as an H200 does.
+          result[e] = s.ftz && std::fabs(exact) < 0x1p-14 ? std::copysign(0.0f, static_cast<float>(exact))
+                                                          : to_odd_float(exact);
+        }
         break;
       case HalfOp::fma:
         for (int e = 0; e < n; ++e) result[e] = to_odd_float(fma_to_odd(x[e], y[e], z[e]));
