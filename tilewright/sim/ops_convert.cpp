@@ -143,6 +143,8 @@ uint64_t convert(uint64_t raw, const Conversion& c) {
   }
   if (std::isnan(v) && c.to == Type::f32 && c.from == Type::f64 && !c.sat)
     return (raw >> 32 & 0x80000000u) | 0x7FC00000u | (raw >> 29 & 0x3FFFFF);
+  if (std::isnan(v) && c.to == Type::f16 && c.from == Type::f64 && !c.sat)
+    return (raw >> 48 & 0x8000u) | 0x7E00u | (raw >> 42 & 0x1FF);
   return write_float(c.to, round_integral(v, c.integral), c);
 }
 

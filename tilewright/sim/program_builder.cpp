@@ -221,6 +221,8 @@ void ProgramBuilder::place_variable(const ptx::Variable& v) {
       return;
     }
     case ptx::Space::global: places_[v.name] = {v.space, 0, &v}; return;
+    case ptx::Space::param:
+      not_modelled({}, "call: the parameter variable {} of a call is not modelled by the simulator", v.name);
     default: return;
   }
 }
