@@ -28,10 +28,14 @@ struct Session {
 // Adds subcommand `name` with the options that every command has.
 CLI::App* add_command(CLI::App& app, Session& session, std::string name, std::string description);
 
+void add_demo(CLI::App& app, Session& session);
 void add_list(CLI::App& app, Session& session);
 void add_show(CLI::App& app, Session& session);
+void add_run(CLI::App& app, Session& session);
 void add_layout(CLI::App& app, Session& session);
 void add_roofline(CLI::App& app, Session& session);
+void add_bench(CLI::App& app, Session& session);
+void add_doctor(CLI::App& app, Session& session);
 
 void print(std::string_view text);                                // to stdout
 void print_json(const nlohmann::ordered_json& value);             // indented, with a newline

@@ -39,10 +39,14 @@ int run(int argc, char** argv) {
   app.footer("Exit code: 0 all is right, 1 a result is wrong or a run failed, 2 the input breaks a rule.");
 
   Session session;
+  add_demo(app, session);
   add_list(app, session);
   add_show(app, session);
+  add_run(app, session);
   add_layout(app, session);
   add_roofline(app, session);
+  add_bench(app, session);
+  add_doctor(app, session);
 
   try {
     app.parse(argc, argv);

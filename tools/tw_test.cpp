@@ -208,4 +208,63 @@ TEST_F(Tw, ShowRefusesWhatThereIsNot) {
   expect_misuse("show gemm.step3 --dtype f99", "f99");
 }
 
+// The fp64 reference in the tool judges the result; the test asks that it was asked, and of a shape that is
+// no square.
+TEST_F(Tw, RunVerifiesOnBothMachines) {
+  for (const char* device : {"sim:b200", "sim:h200"})
+    for (const char* dtype : {"f16", "bf16"}) {
+      const json j = tw_json(std::string("run gemm.step3 -m 256 -n 384 -k 128 --schedule late --on ") +
+                             device + " --dtype " + dtype);
+      EXPECT_EQ(j["right"], true) << j;
+      EXPECT_EQ(j["verified"], true);
+      EXPECT_EQ(j["unwritten_bytes"], 0);
+      EXPECT_EQ(j["schedule"], "late");
+      EXPECT_EQ(j["ctas"], 2 * 3);
+      EXPECT_LT(j["error"].get<double>(), 2e-3);
+      EXPECT_GT(j["error"].get<double>(), 0);
+    }
+}
+
+TEST_F(Tw, RunSaysWhenItDidNotVerify) {
+  const Outcome o = tw("run gemm.step1 --on sim:h200 --no-verify");
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_NE(o.out.find("not verified"), std::string::npos) << o.out;
+}
+
+TEST_F(Tw, RunRefusesBadInput) {
+  expect_misuse("run gemm.step9000 --on sim:b200", "gemm.step1, gemm.step2, gemm.step3");
+  expect_misuse("run gemm.step1 --on sim:b999", "unknown device 'sim:b999'; known: sim:h100");
+  expect_misuse("run gemm.step1 --schedule sometimes", "random:SEED");
+  expect_misuse("run gemm.step1 --dtype f32", "f16 and bf16, not f32");
+  expect_misuse("run gemm.step1 --on", "--on");
+}
+
+TEST_F(Tw, DemoRunsTheWholeLadder) {
+  const json j = tw_json("demo");
+  ASSERT_GE(j["runs"].size(), 6u);
+  for (const json& run : j["runs"]) {
+    EXPECT_EQ(run["right"], true) << run;
+    EXPECT_LT(run["error"].get<double>(), j["limit"].get<double>());
+    EXPECT_LT(run["error_rounded"].get<double>(), j["limit"].get<double>());
+  }
+}
+
+TEST_F(Tw, DoctorFindsTheSimulatedMachines) {
+  const json j = tw_json("doctor");
+  int simulated = 0;
+  for (const json& finding : j["findings"]) {
+    const std::string what = finding["what"];
+    if (what.rfind("sim:", 0) == 0) simulated += finding["present"].get<bool>();
+    EXPECT_FALSE(finding["gives"].get<std::string>().empty());
+  }
+  EXPECT_EQ(simulated, 4);  // h100, h200, b200, b300
+}
+
+TEST_F(Tw, BenchMeasuresTheSimulator) {
+  const json j = tw_json("bench sim --rounds 1");
+  for (const json& result : j["results"]) EXPECT_GT(result["value"].get<double>(), 0) << result;
+  EXPECT_EQ(j["results"].size(), 6u);
+  expect_misuse("bench", "subcommand is required");
+}
+
 }  // namespace

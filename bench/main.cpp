@@ -1,0 +1,82 @@
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "bench/blas.h"
+#include "bench/harness.h"
+#include "bench/simulator.h"
+#include "tilewright/base/error.h"
+#include "tilewright/report/progress.h"
+#include "tilewright/report/terminal.h"
+
+// `./dev bench`: ratios between the simulator and the host's own BLAS, taken in one run.
+namespace {
+
+using namespace tw;         // NOLINT
+using namespace tw::bench;  // NOLINT
+
+// C = A B^T of square f32 matrices.
+Body host_gemm(int64_t extent, int threads, int repeats) {
+  const auto cells = static_cast<size_t>(extent * extent);
+  std::vector<float> a(cells), b(cells), c(cells);
+  for (size_t i = 0; i < cells; ++i) {
+    a[i] = static_cast<float>(i % 13) - 6;
+    b[i] = static_cast<float>(i % 7) - 3;
+  }
+  return fastest_of(repeats, [=, a = std::move(a), b = std::move(b), c = std::move(c)]() mutable {
+    sgemm(extent, extent, extent, a.data(), b.data(), c.data(), threads);
+  });
+}
+
+std::vector<Result> ratios(int rounds) {
+  constexpr int64_t extent = step3_extent;
+  constexpr double flops = 2.0 * extent * extent * extent;
+  const auto t = interleaved({host_gemm(extent, 1, 3), matrix_tile(), host_gemm(extent, 2, 3),
+                              on_two_threads(matrix_tile()), host_gemm(extent, 2, 1), step3()},
+                             rounds);
+  const double host1 = flops / t[0], sim1 = tile_flops / t[1], host2 = flops / t[2],
+               sim2 = 2 * tile_flops / t[3];
+  return {{"blas.one_thread", "OpenBLAS sgemm 1024^3, one thread", host1 / 1e9, "GFLOP/s"},
+          {"blas.two_threads", "OpenBLAS sgemm 1024^3, two threads", host2 / 1e9, "GFLOP/s"},
+          {"matrix.ratio.one_thread", "matrix arithmetic against it, one thread", 100 * sim1 / host1, "%",
+           50.0, true},
+          {"matrix.ratio.two_threads", "matrix arithmetic against it, two threads", 100 * sim2 / host2, "%",
+           50.0, true},
+          {"step3.ratio", "gemm.step3 1024^3 on sim:b200 against it, time", t[5] / t[4], "x", 6.0}};
+}
+
+int run(bool json) {
+  constexpr int rounds = 11;
+  report::Progress progress(!json);
+  progress.stage("measuring against OpenBLAS");
+  std::vector<Result> results = ratios(rounds);
+  progress.stage("measuring the simulator");
+  for (Result& r : simulator_results(rounds)) results.push_back(std::move(r));
+  progress.clear();
+  if (json) {
+    std::fputs(bench::json(results, blas_description()).c_str(), stdout);
+  } else {
+    std::printf("yardstick: %s\n\n", blas_description().c_str());
+    std::fputs(table(results, report::style_for(stdout) == report::Style::boxed).c_str(), stdout);
+    std::puts(
+        "\nMedians over rounds that run everything in turn. On a busy machine the ratios flatter the short "
+        "tile: a long GEMM is interrupted more.");
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  run_blas_at_its_best(argv);
+  const bool json = argc == 2 && std::strcmp(argv[1], "--json") == 0;
+  if (argc > 1 && !json) {
+    std::fputs("usage: tw_bench [--json]\n", stderr);
+    return 2;
+  }
+  return run(json);
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "%s\n", e.what());
+  return 1;
+}

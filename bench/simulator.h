@@ -1,0 +1,28 @@
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "bench/harness.h"
+
+// What the simulator and the compiler are asked for, as measurements.
+namespace tw::bench {
+
+// The arithmetic of one D += A * B of 128x128x64 f16 elements: unswizzle, convert, multiply, accumulate.
+inline constexpr double tile_flops = 2.0 * 128 * 128 * 64;
+Body matrix_tile();
+
+// gemm.step3 at 1024^3 on sim:b200, all of a launch.
+inline constexpr int64_t step3_extent = 1024;
+Body step3();
+
+// One 32-lane instruction, in seconds: a loop of one warp on one host thread; loop control is included.
+Body integer_instruction();
+Body float_instruction();
+
+// C++ to PTX text of every kernel for every architecture it is written for: the slowest of them.
+Body slowest_compilation();
+
+// The measurements that need no yardstick, for `tw bench sim`.
+std::vector<Result> simulator_results(int rounds);
+
+}  // namespace tw::bench

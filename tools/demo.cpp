@@ -1,0 +1,120 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tilewright/base/format.h"
+#include "tilewright/report/table.h"
+#include "tools/command.h"
+#include "tools/compile.h"
+#include "tools/gemm_run.h"
+
+namespace tw::tools {
+
+namespace {
+
+struct Line {
+  const kernels::GemmKernel* kernel;
+  std::string device;
+  std::optional<GemmOutcome> outcome;  // none: it failed with `error`
+  std::string error;
+
+  bool good() const { return outcome && outcome->good(); }
+};
+
+Line run_line(const kernels::GemmKernel& kernel, Device& device, report::Progress& progress) {
+  Line line{&kernel, std::string(device.name()), {}, {}};
+  try {
+    line.outcome = run_gemm(kernel, device, {.shape = kernel.demo, .schedule = {}}, progress);
+  } catch (const Error& e) {  // the other steps still have something to show
+    line.error = e.what();
+  }
+  return line;
+}
+
+nlohmann::ordered_json to_json(const Line& line) {
+  nlohmann::ordered_json j{{"kernel", line.kernel->name},
+                           {"device", line.device},
+                           {"shape", to_string(line.kernel->demo)},
+                           {"right", line.good()}};
+  if (line.outcome) {
+    j["error"] = line.outcome->comparison->error;
+    j["error_rounded"] = line.outcome->comparison->error_rounded;
+    j["seconds"] = line.outcome->launch.seconds;
+  } else {
+    j["failure"] = line.error;
+  }
+  return j;
+}
+
+void add_row(report::Table& table, const Line& line) {
+  std::vector<std::string> row{line.kernel->name, line.device, to_string(line.kernel->demo)};
+  if (line.outcome) {
+    const Comparison& c = *line.outcome->comparison;
+    row.insert(row.end(), {report::scientific(c.error), report::scientific(c.error_rounded),
+                           line.good() ? "right" : "WRONG", report::seconds(line.outcome->launch.seconds)});
+  } else {
+    row.insert(row.end(), {"", "", "FAILED", ""});
+  }
+  row.push_back(line.kernel->idea);
+  table.row(std::move(row));
+}
+
+void demo(Session& session, const std::vector<std::string>& on) {
+  const auto start = std::chrono::steady_clock::now();
+  report::Progress progress(!session.json);
+  std::vector<Line> lines;
+  for (const std::string& name : on) {
+    const auto device = Device::open(name);
+    for (const auto& kernel : kernels::gemm_kernels())
+      if (std::find(kernel.archs.begin(), kernel.archs.end(), device->target()) != kernel.archs.end())
+        lines.push_back(run_line(kernel, *device, progress));
+  }
+  progress.clear();
+  const auto right = std::count_if(lines.begin(), lines.end(), [](const Line& l) { return l.good(); });
+  const auto wrong = static_cast<std::ptrdiff_t>(lines.size()) - right;
+  if (wrong != 0) session.exit = bad_outcome;
+
+  if (session.json) {
+    auto json = nlohmann::ordered_json::array();
+    for (const Line& l : lines) json.push_back(to_json(l));
+    return print_json({{"limit", error_limit}, {"runs", json}});
+  }
+  using report::Align;
+  report::Table table({{"step"},
+                       {"machine"},
+                       {"shape"},
+                       {"error", Align::right},
+                       {"rounded", Align::right},
+                       {"verdict"},
+                       {"time", Align::right},
+                       {"what it adds"}});
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (i != 0 && lines[i].device != lines[i - 1].device) table.rule();
+    add_row(table, lines[i]);
+  }
+  print(table.text(report::style_for(stdout)));
+  for (const Line& l : lines)
+    if (!l.outcome) print(format("\n{} on {}:\n{}\n", l.kernel->name, l.device, l.error));
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  print(
+      format("\n{} of {} right in {}. Errors are relative to an fp64 reference (limit {:.0e}), before and "
+             "after rounding it.\n",
+             right, lines.size(), report::seconds(took.count()), error_limit));
+}
+
+}  // namespace
+
+void add_demo(CLI::App& app, Session& session) {
+  auto* command =
+      add_command(app, session, "demo", "run every step of the ladder on simulated GPUs and verify it");
+  auto on = std::make_shared<std::vector<std::string>>(std::vector<std::string>{"sim:b200", "sim:h200"});
+  command->add_option("--on", *on, "devices")->capture_default_str();
+  command->callback([on, &session] { demo(session, *on); });
+}
+
+}  // namespace tw::tools
