@@ -7,7 +7,6 @@
 #include <cstring>
 #include <string>
 
-#include "tilewright/runtime/backends.h"
 #include "tilewright/runtime/reference.h"
 #include "tilewright/runtime/testing.h"
 
@@ -153,7 +152,7 @@ std::vector<float> ramp(size_t n, float step) {
 
 bool has_gpu() {
   try {
-    open_cuda(0);
+    Device::open("cuda:0");
     return true;
   } catch (const Error&) {
     return false;
@@ -164,7 +163,7 @@ class OnDevice : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     if (std::string_view(GetParam()).starts_with("cuda") && !has_gpu()) GTEST_SKIP() << "no GPU here";
-    device = open_cuda(0);
+    device = Device::open(GetParam());
   }
   std::shared_ptr<Device> device;
 };
@@ -265,11 +264,22 @@ TEST_P(OnDevice, TimesALaunch) {
   EXPECT_GT(device->launch(reverse(1024), {x, 1020}, {.sim = {}, .timed = true}).seconds, 0);
 }
 
+INSTANTIATE_TEST_SUITE_P(Sim, OnDevice, ::testing::Values("sim:h100", "sim:h200", "sim:b200", "sim:b300"));
 INSTANTIATE_TEST_SUITE_P(Cuda, OnDevice, ::testing::Values("cuda:0"));
+
+TEST(Open, AnUnknownDeviceListsTheKnownOnes) {
+  for (const char* name : {"b200", "sim:a100", "cuda:x", "cuda:-1", "cuda:", "rocm:0", ""})
+    EXPECT_EQ(
+        message_of([&] { Device::open(name); }),
+        format(
+            "error: unknown device '{}'; known: sim:h100, sim:h200, sim:b200, sim:b300, and cuda:N for GPU "
+            "number N",
+            name));
+}
 
 TEST(Open, AMissingDriverSaysWhatWasLookedFor) {
   if (has_gpu()) GTEST_SKIP() << "this machine has a GPU";
-  std::string message = message_of([] { open_cuda(0); });
+  std::string message = message_of([] { Device::open("cuda:0"); });
   EXPECT_TRUE(
       message.starts_with("error: no CUDA driver: looked for libcuda.so.1 in the library search path (") ||
       message.starts_with("error: the CUDA driver libcuda.so.1 finds no usable GPU: "))
@@ -278,7 +288,7 @@ TEST(Open, AMissingDriverSaysWhatWasLookedFor) {
 
 TEST(CudaGpu, CompilerErrorsShowTheLogAndTheKernel) {
   if (!has_gpu()) GTEST_SKIP() << "no GPU here";
-  auto device = open_cuda(0);
+  auto device = Device::open("cuda:0");
   Compiled k = axpy();
   std::string text = *k.text;
   text.replace(text.find("mul.wide.u32"), 12, "mul.wise.u32");
@@ -293,19 +303,19 @@ TEST(CudaGpu, CompilerErrorsShowTheLogAndTheKernel) {
 
 TEST(CudaGpu, OpensOnce) {
   if (!has_gpu()) GTEST_SKIP() << "no GPU here";
-  EXPECT_EQ(open_cuda(0), open_cuda(0));
+  EXPECT_EQ(Device::open("cuda:0"), Device::open("cuda:0"));
 }
 
 TEST(CudaGpu, ANumberBeyondTheLastGpu) {
   if (!has_gpu()) GTEST_SKIP() << "no GPU here";
-  std::string message = message_of([] { open_cuda(99); });
+  std::string message = message_of([] { Device::open("cuda:99"); });
   EXPECT_TRUE(message.starts_with("error: no GPU cuda:99: the CUDA driver of this machine shows "))
       << message;
 }
 
 // Loses the context of its process, so CudaGpu.AFaultNamesTheLaunch runs it in another one.
 TEST(CudaGpu, DISABLED_ReadsOutOfBounds) {
-  auto device = open_cuda(0);
+  auto device = Device::open("cuda:0");
   ptx::Module module = *count(1, 1).module;
   sim::Launch launch;
   launch.block = {32, 1, 1};
