@@ -7,8 +7,8 @@
 #include "tilewright/base/dtype.h"
 #include "tilewright/base/source.h"
 
-// What a module's author called things. It travels beside the module: reports name buffer, stage, barrier and role
-// instead of addresses and registers. Empty for foreign PTX.
+// What a module's author called things. It travels beside the module: reports name buffer, stage, barrier and
+// role instead of addresses and registers. Empty for foreign PTX.
 namespace tw::ptx {
 
 struct Region {  // bytes of shared memory, or columns of tensor memory, that carry a name

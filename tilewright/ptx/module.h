@@ -9,19 +9,37 @@
 
 #include "tilewright/base/source.h"
 
-// A PTX module as data: the one type that lowering builds, the parser reads, the printer writes and the simulator
-// decodes. print -> parse -> print is the identity.
+// A PTX module as data: the one type that lowering builds, the parser reads, the printer writes and the
+// simulator decodes. print -> parse -> print is the identity.
 namespace tw::ptx {
 
 struct Form;  // one row of the opcode table, opcode.h
 
-// Fundamental types of registers and variables (PTX ISA, "Types"); instruction types are modifiers, kept as text.
+// Fundamental types of registers and variables (PTX ISA, "Types"); instruction types are modifiers, kept as
+// text.
 enum class Type : uint8_t {
-  none, pred,
-  b8, b16, b32, b64, b128,
-  u8, u16, u32, u64,
-  s8, s16, s32, s64,
-  f16, f16x2, bf16, bf16x2, f32, f32x2, f64,
+  none,
+  pred,
+  b8,
+  b16,
+  b32,
+  b64,
+  b128,
+  u8,
+  u16,
+  u32,
+  u64,
+  s8,
+  s16,
+  s32,
+  s64,
+  f16,
+  f16x2,
+  bf16,
+  bf16x2,
+  f32,
+  f32x2,
+  f64,
 };
 std::string_view name(Type t);                              // "b32"
 std::optional<Type> type_from_name(std::string_view text);  // without the dot
@@ -59,7 +77,8 @@ struct Immediate {
   bool is_unsigned = false;  // written with a U suffix
   bool operator==(const Immediate&) const = default;
 };
-struct Symbol {  // a variable, function or label; "table+8", "generic(table)", in initialisers also "0xff00(table)"
+struct Symbol {  // a variable, function or label; "table+8", "generic(table)", in initialisers also
+                 // "0xff00(table)"
   std::string name;
   int64_t offset = 0;
   bool generic = false;
@@ -71,12 +90,12 @@ struct Sink {  // "_"
 };
 
 struct Operand;
-struct Address {  // "[%rd1+16]", "[table-4]", "[0]"; base: a register, symbol or integer
+struct Address {              // "[%rd1+16]", "[table-4]", "[0]"; base: a register, symbol or integer
   std::vector<Operand> base;  // exactly one
   int64_t offset = 0;
   bool operator==(const Address&) const;
 };
-struct TensorAddress {  // "[%rd1, {%r1, %r2}]": a tensor map and its coordinates
+struct TensorAddress {       // "[%rd1, {%r1, %r2}]": a tensor map and its coordinates
   std::vector<Operand> map;  // exactly one
   std::vector<Operand> coordinates;
   bool operator==(const TensorAddress&) const;
@@ -85,7 +104,7 @@ struct Vector {  // "{%f1, %f2}"
   std::vector<Operand> elements;
   bool operator==(const Vector&) const;
 };
-struct Pair {  // "%p1|%p2": two destinations; either may be a Sink
+struct Pair {                 // "%p1|%p2": two destinations; either may be a Sink
   std::vector<Operand> both;  // exactly two
   bool operator==(const Pair&) const;
 };
@@ -95,12 +114,17 @@ struct List {  // "(a, b)": arguments of a call
 };
 
 struct Operand {
-  std::variant<RegOperand, SpecialReg, Immediate, Symbol, Sink, Address, TensorAddress, Vector, Pair, List> value;
+  std::variant<RegOperand, SpecialReg, Immediate, Symbol, Sink, Address, TensorAddress, Vector, Pair, List>
+      value;
 
   template <class T>
-  const T* as() const { return std::get_if<T>(&value); }
+  const T* as() const {
+    return std::get_if<T>(&value);
+  }
   template <class T>
-  bool is() const { return std::holds_alternative<T>(value); }
+  bool is() const {
+    return std::holds_alternative<T>(value);
+  }
   bool operator==(const Operand&) const = default;
 };
 
@@ -125,7 +149,8 @@ struct Guard {
   bool operator==(const Guard&) const = default;
 };
 
-// "mbarrier.try_wait.parity.shared::cta.b64": tokens = {mbarrier, try_wait, parity, shared::cta, b64}, interned.
+// "mbarrier.try_wait.parity.shared::cta.b64": tokens = {mbarrier, try_wait, parity, shared::cta, b64},
+// interned.
 struct Instruction {
   std::optional<Guard> guard;
   std::vector<std::string_view> tokens;
@@ -145,7 +170,7 @@ struct Label {
 };
 struct RegDecl {  // ".reg .b32 %r<10>;" or ".reg .pred p, q;"
   Type type = Type::none;
-  std::string prefix;       // "%r" of the counted form, else empty
+  std::string prefix;  // "%r" of the counted form, else empty
   uint32_t count = 0;
   std::vector<RegId> regs;  // those declared here, in order
 };
@@ -154,8 +179,8 @@ struct Variable {
   Space space = Space::none;
   Type type = Type::none;
   std::string name;
-  uint32_t align = 0;                   // bytes, 0: natural
-  uint32_t vector = 1;                  // 2 for .v2, 4 for .v4
+  uint32_t align = 0;   // bytes, 0: natural
+  uint32_t vector = 1;  // 2 for .v2, 4 for .v4
   bool is_array = false;
   std::vector<int64_t> dims;            // array extents; -1: unsized (extern shared)
   std::vector<std::string> linkage;     // "extern", "visible", "weak", "common"
@@ -211,7 +236,9 @@ struct Module {
 
   const Function* function(std::string_view name) const;  // nullptr if absent
   std::vector<const Function*> entries() const;
-  std::string_view arch() const { return target.empty() ? std::string_view{} : std::string_view{target.front()}; }
+  std::string_view arch() const {
+    return target.empty() ? std::string_view{} : std::string_view{target.front()};
+  }
 };
 
 // Reads a whole module. A user error names the exact token: file, line, column and what was expected there.
@@ -221,8 +248,8 @@ std::string print(const Module& module);
 // Also sets Instruction::line to the line each instruction got.
 std::string print_and_number(Module& module);
 
-// Builds an instruction from opcode text ("ld.shared.v4.b32") and checks it against the opcode table; a mismatch is an
-// internal error that shows the forms that exist.
+// Builds an instruction from opcode text ("ld.shared.v4.b32") and checks it against the opcode table; a
+// mismatch is an internal error that shows the forms that exist.
 Instruction make(std::string_view opcode, std::vector<Operand> operands, SourceLoc loc = {});
 
 }  // namespace tw::ptx

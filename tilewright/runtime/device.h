@@ -18,7 +18,8 @@ namespace tw {
 
 class Device;
 
-// A dense row-major array on a device. Cheap to copy: copies share the storage, which is freed with the last one.
+// A dense row-major array on a device. Cheap to copy: copies share the storage, which is freed with the last
+// one.
 class Tensor {
  public:
   DType dtype() const;
@@ -52,33 +53,33 @@ class Tensor {
 using Argument = std::variant<Tensor, int64_t, double>;
 
 struct LaunchOptions {
-  sim::RunOptions sim;    // ignored on a GPU
-  bool timed = false;     // on a GPU: measure with events
+  sim::RunOptions sim;  // ignored on a GPU
+  bool timed = false;   // on a GPU: measure with events
 };
 
 struct LaunchResult {
-  double seconds = 0;     // sim: host time of the simulation; cuda: event time when timed, else 0
+  double seconds = 0;  // sim: host time of the simulation; cuda: event time when timed, else 0
   sim::RunStats sim;
 };
-
 
 class Device : public std::enable_shared_from_this<Device> {
  public:
   virtual ~Device() = default;
 
-  // "sim:b200", "sim:b300", "sim:h200", "sim:h100", "cuda:0". User errors: an unknown name (lists what exists), no
-  // driver on this machine (says what was looked for), no such GPU.
+  // "sim:b200", "sim:b300", "sim:h200", "sim:h100", "cuda:0". User errors: an unknown name (lists what
+  // exists), no driver on this machine (says what was looked for), no such GPU.
   static std::shared_ptr<Device> open(std::string_view name);
 
-  virtual std::string_view name() const = 0;     // "sim:b200"
-  virtual std::string_view target() const = 0;   // "sm_100a": what kernels are compiled for
+  virtual std::string_view name() const = 0;    // "sim:b200"
+  virtual std::string_view target() const = 0;  // "sm_100a": what kernels are compiled for
   virtual uint32_t sm_count() const = 0;
   virtual bool simulated() const = 0;
 
   virtual Tensor tensor(DType dtype, std::vector<int64_t> shape, std::string_view name = "") = 0;
 
-  // Checks everything before anything runs: number, type and shape of arguments (a run-time size takes its value from
-  // the first tensor that has it), alignment, launch limits; messages name the kernel, the parameter and the rule.
+  // Checks everything before anything runs: number, type and shape of arguments (a run-time size takes its
+  // value from the first tensor that has it), alignment, launch limits; messages name the kernel, the
+  // parameter and the rule.
   virtual LaunchResult launch(const Compiled& kernel, std::span<const Argument> arguments,
                               const LaunchOptions& options = {}) = 0;
   LaunchResult launch(const Compiled& kernel, std::initializer_list<Argument> arguments,
@@ -87,8 +88,8 @@ class Device : public std::enable_shared_from_this<Device> {
   }
 
   // Foreign PTX: an entry of a module, its launch and its packed parameter block.
-  virtual LaunchResult launch_ptx(const ptx::Module& module, std::string_view entry, const sim::Launch& launch,
-                                  const LaunchOptions& options = {}) = 0;
+  virtual LaunchResult launch_ptx(const ptx::Module& module, std::string_view entry,
+                                  const sim::Launch& launch, const LaunchOptions& options = {}) = 0;
 
   virtual void synchronize() = 0;
 };

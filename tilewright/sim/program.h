@@ -72,7 +72,7 @@ struct RowInit {
 struct Code {
   std::vector<Inst> insts;                      // one more than the text has: falling off the end exits
   std::vector<uint32_t> order;                  // per pc: position in the block order (block_order.h)
-  std::vector<uint32_t> loop;                       // per pc: its outermost loop (block_order.h)
+  std::vector<uint32_t> loop;                   // per pc: its outermost loop (block_order.h)
   std::vector<const ptx::Instruction*> source;  // per pc; nullptr for the implicit exit
 };
 

@@ -211,8 +211,9 @@ uint32_t Warp::run(uint32_t limit) {
   const uint32_t used = limit - budget;
   alone_ = parked_.empty() ? 0 : alone_ + used;
   if (current_.lanes != 0) {
-    // The lanes ahead wait where control flow meets again, as a GPU's reconvergence barriers make them, however
-    // the schedule slices this warp. Lanes that run on and on may be waiting for one of those: let them go.
+    // The lanes ahead wait where control flow meets again, as a GPU's reconvergence barriers make them,
+    // however the schedule slices this warp. Lanes that run on and on may be waiting for one of those: let
+    // them go.
     if (alone_ >= kSpinning) {
       current_.yielded = true;
       alone_ = 0;
