@@ -34,11 +34,28 @@ struct Param {
   DType dtype = DType::u8;  // element type, or the scalar's type
   std::vector<Size> shape;  // tensor: logical extents
   uint32_t align = 16;      // tensor: required alignment of the address in bytes
+  size_t map = 0;           // tensor_map: index into Compiled::maps
   SourceLoc loc;            // where the kernel declares it
 };
 
 // A grid extent, evaluated at launch: a number, or a function of the run-time sizes.
 using Extent = std::function<int64_t(const std::function<int64_t(const std::string&)>& size)>;
+
+// How a tensor is cut into boxes for TMA: the arguments of cuTensorMapEncodeTiled (CUDA driver API, "Tensor Map Object
+// Management"), innermost dimension first. Extents that depend on run-time sizes are evaluated at launch.
+struct TensorMap {
+  enum class Swizzle : uint8_t { none, b32, b64, b128 };
+  enum class L2Promotion : uint8_t { none, b64, b128, b256 };
+
+  size_t tensor = 0;  // index into Compiled::params of the tensor it describes
+  DType dtype = DType::f16;
+  std::vector<Extent> dims;     // elements
+  std::vector<Extent> strides;  // bytes, of dims 1 and up
+  std::vector<uint32_t> box;    // elements
+  Swizzle swizzle = Swizzle::none;
+  L2Promotion l2 = L2Promotion::b128;
+  bool nan_fill = false;  // what lies outside reads as NaN instead of zero
+};
 
 // A requirement on run-time sizes that the kernel states ("K is a multiple of 64"); checked before a launch.
 struct Requirement {
@@ -55,6 +72,7 @@ struct Compiled {
   std::shared_ptr<const std::string> text;  // the printed module: what runs
   std::shared_ptr<const ptx::DebugMap> names;
   std::vector<Param> params;
+  std::vector<TensorMap> maps;
   std::vector<Requirement> requirements;
   Extent grid[3];
   uint32_t block[3] = {1, 1, 1};
