@@ -41,8 +41,9 @@ struct Param {
 // A grid extent, evaluated at launch: a number, or a function of the run-time sizes.
 using Extent = std::function<int64_t(const std::function<int64_t(const std::string&)>& size)>;
 
-// How a tensor is cut into boxes for TMA: the arguments of cuTensorMapEncodeTiled (CUDA driver API, "Tensor Map Object
-// Management"), innermost dimension first. Extents that depend on run-time sizes are evaluated at launch.
+// How a tensor is cut into boxes for TMA: the arguments of cuTensorMapEncodeTiled (CUDA driver API, "Tensor
+// Map Object Management"), innermost dimension first. Extents that depend on run-time sizes are evaluated at
+// launch.
 struct TensorMap {
   enum class Swizzle : uint8_t { none, b32, b64, b128 };
   enum class L2Promotion : uint8_t { none, b64, b128, b256 };
