@@ -52,7 +52,7 @@ Cluster::Location Cluster::locate_or_null(uint32_t address, uint32_t bytes) cons
   if (rank >= ctas.size() || place < kSharedReserved) return {nullptr, 0};
   Cta* cta = ctas[rank].get();
   const uint32_t offset = place - kSharedReserved;
-  if (!cta->shared.contains(offset, bytes)) return {nullptr, 0};
+  if (!cta->shared.contains(offset, bytes) || cta->exited()) return {nullptr, 0};
   return {cta, offset};
 }
 
@@ -62,6 +62,17 @@ Cluster::Location Cluster::locate(const Warp& warp, uint32_t lanes, uint32_t add
   const uint32_t rank = address >> 24;
   if (rank >= ctas.size()) {
     warp.fault(lanes, "shared address {:#x} names CTA {} of a cluster of {}", address, rank, ctas.size());
+  }
+  Cta& cta = *ctas[rank];
+  const uint32_t place = address & 0xFFFFFF;
+  if (place >= kSharedReserved && cta.shared.contains(place - kSharedReserved, bytes)) {
+    // An operation in flight may outlive its own CTA.
+    if (&cta == &warp.cta()) return {&cta, place - kSharedReserved};
+    warp.fault(
+        lanes,
+        "access to {} of CTA rank {}, which has exited: its shared memory is gone; a CTA must not exit "
+        "before the cluster's last access to it (barrier.cluster)",
+        cta.name_of_shared(place - kSharedReserved), rank);
   }
   warp.fault(lanes, "shared address {:#x} ({} bytes) lies outside the CTA's shared memory, {:#x} to {:#x}",
              address, bytes, shared_address(rank, 0), shared_address(rank, ctas[rank]->shared.size()));
@@ -211,6 +222,7 @@ void Cluster::thread_exited(Warp& warp, uint32_t lanes) {
   complete_cluster_barrier();
   changed();
   if (warp.cta().live_threads() == 0) {
+    warp.cta().exited_ = true;
     for (auto check : warp.cta().at_end) check(warp);
   }
 }
@@ -365,6 +377,7 @@ uint32_t Cta::live_threads() const {
 
 void Cta::start(Dim3 cta_id) {
   id = cta_id;
+  exited_ = false;
   barriers = {};
   extensions.clear();
   at_end.clear();

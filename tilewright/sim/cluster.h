@@ -67,6 +67,7 @@ class Cta {
   std::vector<void (*)(Warp& last)>
       at_end;                  // called when the CTA's last thread exits; families add their checks
   uint32_t register_pool = 0;  // registers that setmaxnreg.inc may take
+  bool exited() const { return exited_; }  // all its threads have
   uint32_t live_threads() const;
   uint32_t live_threads_by_warp() const;  // 32 for each warp with a live lane
 
@@ -85,7 +86,9 @@ class Cta {
   };
   std::unique_ptr<std::byte, Free> registers_;  // of all warps, 64-byte aligned
   std::vector<std::byte> local_;
+  bool exited_ = false;
   friend class Warp;
+  friend class Cluster;
 };
 
 // A cluster of CTAs (of one, by default): the unit of execution. One host thread at a time runs it.
@@ -106,13 +109,15 @@ class Cluster {
   void changed() { ++epoch; }
 
   // --- shared memory of the cluster ---
-  // A 32-bit shared::cluster address: which CTA and which offset; a fault of `warp` when it names none.
+  // A 32-bit shared::cluster address: which CTA and which offset; a fault of `warp` when it names none, or
+  // another CTA that has exited.
   struct Location {
     Cta* cta;
     uint32_t offset;
   };
   Location locate(const Warp& warp, uint32_t lanes, uint32_t shared_address, uint32_t bytes) const;
-  Location locate_or_null(uint32_t shared_address, uint32_t bytes) const;  // {nullptr, 0} when it names none
+  // {nullptr, 0} when it names none, or a CTA that has exited.
+  Location locate_or_null(uint32_t shared_address, uint32_t bytes) const;
 
   // --- mbarriers ---
   // The barrier at a shared address; a fault when there is none. Async operations pass the warp that issued

@@ -219,6 +219,14 @@ void Decoding::flow(std::vector<uint32_t> targets, bool falls_through) {
   builder_.flow(std::move(targets), falls_through);
 }
 void Decoding::mark_ordered() { builder_.mark_ordered(); }
+void Decoding::agree_on_cta_group(int group) {
+  int& agreed = builder_.cta_group();
+  if (agreed == 0) agreed = group;
+  if (agreed == group) return;
+  user_error(ptx.loc,
+             "{}: other tcgen05 instructions of this kernel have .cta_group::{}; all must have the same",
+             ptx.text(), agreed);
+}
 std::string_view Decoding::arch() const { return builder_.arch(); }
 void Decoding::keep_alive(std::shared_ptr<const void> p) { builder_.keep(std::move(p)); }
 std::optional<ptx::Space> Decoding::variable_space(std::string_view name) const {

@@ -84,6 +84,8 @@ class Decoding {
   // The instruction can touch global memory in a way that other clusters may wait for (atomics, acquire,
   // volatile).
   void mark_ordered();
+  // All tcgen05 instructions of a kernel must name the same .cta_group; a user error if this one differs.
+  void agree_on_cta_group(int group);
   std::string_view arch() const;  // of the simulated machine, "sm_100a"
   // The space of the variable with this name; nothing if there is none.
   std::optional<ptx::Space> variable_space(std::string_view name) const;

@@ -48,6 +48,10 @@ void MatrixUnit::append(const AccumulatorTile& d, const MatrixProduct& product) 
   PackTarget b{buffers_->b + depth_, 32 * kDepth, kDepth, 1};
   kernels->pack(product.a.geometry, memory(product.a), a);
   kernels->pack(product.b.geometry, memory(product.b), b);
+  if (product.b_upper.memory != nullptr) {
+    b.base += d.n / 2 * kDepth;
+    kernels->pack(product.b_upper.geometry, memory(product.b_upper), b);
+  }
   if (product.negate) {
     for (int m = 0; m < d.m; m += 32) {
       float* panel = a.at(m, 0);

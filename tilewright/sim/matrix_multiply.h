@@ -35,6 +35,8 @@ struct MatrixOperand {
 
 struct MatrixProduct {
   MatrixOperand a, b;
+  // Of a CTA pair: b holds the first half of B's columns, b_upper the second. No memory: b holds all.
+  MatrixOperand b_upper;
   int k = 0;
   bool negate = false;                       // the product: negate_a XOR negate_b
   bool accumulate = false;                   // false: D = A * B, D is not read

@@ -77,8 +77,9 @@ void check_written(const Cta& cta, const OperandGeometry& g, char letter) {
       uint32_t at = g.address(static_cast<uint32_t>(r), static_cast<uint32_t>(c)), used = used_bytes(g.type);
       if (written.written(at, used)) continue;
       auto missing = static_cast<uint32_t>(written.first_unwritten(at, used));
-      fault("matrix {}: element {} is read but nothing has written it: {} (offset {} of shared memory)",
-            letter, element(g, letter, r, c, missing - at), cta.name_of_shared(missing), missing);
+      fault("matrix {}: element {} is read but nothing has written it: {} (offset {} of shared memory{})",
+            letter, element(g, letter, r, c, missing - at), cta.name_of_shared(missing), missing,
+            cta.cluster.ctas.size() > 1 ? tw::format(" of CTA rank {}", cta.rank) : "");
     }
   }
 }

@@ -1,5 +1,4 @@
-// tcgen05: PTX ISA, "TensorCore 5th Generation Family Instructions": allocation, loads, stores, waits,
-// fences.
+// tcgen05: PTX ISA, "TensorCore 5th Generation Family Instructions": loads, stores, waits, fences.
 #include "tilewright/sim/ops_tcgen05.h"
 
 #include <algorithm>
@@ -47,22 +46,38 @@ std::string Tcgen05::name_of(int lane, int column) const {
   return place;
 }
 
-void take_cta_group(Decoding& d) {
-  if (d.take_one_of({"cta_group::1", "cta_group::2"}) == "cta_group::2") d.unsupported(".cta_group::2");
+CtaGroup group_of(const Warp& w, uint32_t lanes, bool pair) {
+  Cta& cta = w.cta();
+  if (!pair) return {{&Tcgen05::of(cta), nullptr}, 1};
+  const uint32_t peer = cta.rank ^ 1;
+  const auto& ctas = cta.cluster.ctas;
+  if (peer >= ctas.size()) {
+    w.fault(lanes, ".cta_group::2 in a cluster of {}: CTA rank {} has no peer CTA", ctas.size(), cta.rank);
+  }
+  if (ctas[peer]->exited()) {
+    w.fault(lanes, "the peer CTA (rank {}) has exited; with .cta_group::2 it must still be active", peer);
+  }
+  return {{&Tcgen05::of(*ctas[cta.rank & ~1u]), &Tcgen05::of(*ctas[cta.rank | 1u])}, 2};
+}
+
+bool take_cta_group(Decoding& d) {
+  const std::string_view group = d.take_one_of({"cta_group::1", "cta_group::2"});
+  if (group.empty()) user_error(d.ptx.loc, "{}: .cta_group::1 or .cta_group::2 is missing", d.ptx.text());
+  const bool pair = group == "cta_group::2";
+  d.agree_on_cta_group(pair ? 2 : 1);
+  return pair;
 }
 
 uint32_t tensor_address(const Warp& w, Slot s, int64_t offset, uint32_t lane) {
   return w.row<uint32_t>(s)[lane] + static_cast<uint32_t>(offset);
 }
 
-namespace {
-
-void require_all_lanes(Warp& w, uint32_t lanes) {
+void require_all_lanes(const Warp& w, uint32_t lanes) {
   if (lanes != w.live())
     w.fault(w.live() & ~lanes, "{} needs all threads of the warp", w.instruction().text());
 }
 
-uint32_t uniform(Warp& w, Slot s, uint32_t lanes, const char* what) {
+uint32_t uniform(const Warp& w, Slot s, uint32_t lanes, const char* what) {
   const auto* row = w.row<uint32_t>(s);
   const int first = std::countr_zero(lanes);
   for (uint32_t l = 0; l < kLanes; ++l) {
@@ -72,66 +87,7 @@ uint32_t uniform(Warp& w, Slot s, uint32_t lanes, const char* what) {
   return row[first];
 }
 
-// --- alloc, dealloc, relinquish_alloc_permit ---
-
-bool columns_free(Warp& w, const Wait& wait) {
-  // allocate() has checked the rules already; a copy answers whether it would succeed now.
-  TensorAllocator trial = Tcgen05::of(w.cta()).memory.allocator;
-  return trial.allocate(static_cast<int>(wait.a)).has_value();
-}
-std::string describe_alloc(const Warp& w, const Wait& wait) {
-  std::string text = tw::format("{} free columns of tensor memory; allocated are", wait.a);
-  for (const auto& r : Tcgen05::of(w.cta()).memory.allocator.live()) {
-    text += tw::format(" [{}, {})", r.column, r.column + r.columns);
-  }
-  return text;
-}
-constexpr WaitKind kAllocWait{"tcgen05.alloc", &columns_free, &describe_alloc, false};
-
-Flow run_alloc(Warp& w, const Inst& i, uint32_t lanes) {
-  require_all_lanes(w, lanes);
-  const auto columns = static_cast<int>(uniform(w, i.s[1], lanes, "nCols"));
-  Tcgen05& t = Tcgen05::of(w.cta());
-  auto column = located(w, lanes, [&] { return t.memory.allocator.allocate(columns); });
-  if (!column) return w.suspend(kAllocWait, i, lanes, static_cast<uint64_t>(columns));
-  // One store of the warp, by its first thread.
-  const uint32_t writer = lanes & -lanes;
-  Addresses at = lane_addresses(w, i.s[0], (i.aux & 1) != 0, i.imm);
-  LanePointers to;
-  resolve(w, writer, (i.aux & 2) != 0 ? AddressSpace::shared : AddressSpace::generic, at, 4, 4,
-          AccessKind::write, to);
-  const uint32_t address = TensorAddress{0, *column}.encode();
-  std::memcpy(to.lane[std::countr_zero(writer)], &address, 4);
-  w.cluster().changed();
-  return Flow::next;
-}
-
-void decode_alloc(Decoding& d) {
-  auto address = d.address(0);
-  d.inst.s[0] = address.base;
-  d.inst.imm = address.offset;
-  d.inst.aux =
-      (address.wide ? 1u : 0u) | (d.take("shared::cta") || address.variable == ptx::Space::shared ? 2u : 0u);
-  d.inst.s[1] = d.source(1, 4);
-  d.take_type();
-  d.inst.run = &run_alloc;
-}
-
-Flow run_dealloc(Warp& w, const Inst& i, uint32_t lanes) {
-  require_all_lanes(w, lanes);
-  const TensorAddress at = TensorAddress::decode(uniform(w, i.s[0], lanes, "taddr"));
-  const auto columns = static_cast<int>(uniform(w, i.s[1], lanes, "nCols"));
-  if (at.lane != 0) w.fault(lanes, "tcgen05.dealloc at lane {}; an allocation begins at lane 0", at.lane);
-  located(w, lanes, [&] { Tcgen05::of(w.cta()).memory.release(at.column, columns); });
-  w.cluster().changed();
-  return Flow::next;
-}
-
-Flow run_relinquish(Warp& w, const Inst&, uint32_t lanes) {
-  require_all_lanes(w, lanes);
-  Tcgen05::of(w.cta()).memory.allocator.relinquish();
-  return Flow::next;
-}
+namespace {
 
 // --- ld, st ---
 
@@ -294,21 +250,15 @@ void decode_tcgen05(Decoding& d) {
     d.inst.run = &run_fence;
     return;
   }
+  // The ISA does not say which way "down" is, nor which lanes a refresh by cp.4x256b takes.
   if (what == "shift") d.unsupported("tcgen05.shift");
-  take_cta_group(d);
-  if (what == "mma") return decode_tcgen05_mma(d);
-  if (what == "cp") return decode_tcgen05_cp(d);
-  if (what == "commit") return decode_tcgen05_commit(d);
-  if (what == "alloc") return decode_alloc(d);
-  if (what == "relinquish_alloc_permit") {
-    d.inst.run = &run_relinquish;
-    return;
-  }
-  if (what != "dealloc") d.unsupported(tw::format("tcgen05.{}", what));
-  d.take_type();
-  d.inst.s[0] = d.source(0, 4);
-  d.inst.s[1] = d.source(1, 4);
-  d.inst.run = &run_dealloc;
+  const bool pair = take_cta_group(d);
+  if (what == "mma") return decode_tcgen05_mma(d, pair);
+  if (what == "cp") return decode_tcgen05_cp(d, pair);
+  if (what == "commit") return decode_tcgen05_commit(d, pair);
+  if (what == "alloc" || what == "dealloc" || what == "relinquish_alloc_permit")
+    return decode_tcgen05_alloc(d, what, pair);
+  d.unsupported(tw::format("tcgen05.{}", what));
 }
 
 }  // namespace

@@ -428,8 +428,9 @@ TEST(Tcgen05, WrongArchitectureAndUnmodelledForms) {
   };
   EXPECT_CONTAINS(decode_error(module_text("", "tcgen05.wait::ld.sync.aligned;\nexit;", "sm_100a"), "sm_90a"),
                   "sm_100a");
-  std::string pair = "tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;\nexit;";
-  EXPECT_CONTAINS(decode_error(module_text("", pair, "sm_100a"), "sm_100a"), ".cta_group::2 is not modelled");
+  std::string shift = ".reg .b32 %r0;\ntcgen05.shift.cta_group::1.down [%r0];\nexit;";
+  EXPECT_CONTAINS(decode_error(module_text("", shift, "sm_100a"), "sm_100a"),
+                  "tcgen05.shift is not modelled");
 }
 
 }  // namespace

@@ -103,6 +103,7 @@ struct Program::Impl {
   uint32_t static_shared = 0;
   uint32_t param_bytes = 0;
   uint32_t local_bytes = 0;           // per thread
+  int cta_group = 0;                  // that all tcgen05 instructions name; 0: there are none
   bool ordered = false;               // may touch global memory in ways other clusters can wait for
   uint32_t registers_per_thread = 0;  // .maxnreg, else 0: unknown
   std::vector<std::shared_ptr<const void>> kept;

@@ -40,6 +40,7 @@ class ProgramBuilder {
   std::vector<uint32_t> branch_table(const ptx::Symbol& name, const ptx::Instruction& at) const;
   void flow(std::vector<uint32_t> targets, bool falls_through);
   void mark_ordered() { program_.ordered = true; }
+  int& cta_group() { return program_.cta_group; }
   std::string_view arch() const { return program_.machine.arch; }
   void keep(std::shared_ptr<const void> p) { program_.kept.push_back(std::move(p)); }
 

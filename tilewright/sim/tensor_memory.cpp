@@ -107,6 +107,16 @@ TensorAddress TensorTransfer::cell(int thread, int index) const {
 
 TensorMemory::TensorMemory() : cells_(static_cast<size_t>(kLanes) * kColumns, 0xffffffff) {}
 
+MatrixUnit& TensorMemory::upper_unit() {
+  if (!upper_unit_) upper_unit_ = std::make_unique<MatrixUnit>();
+  return *upper_unit_;
+}
+
+void TensorMemory::flush() {
+  unit.flush();
+  if (upper_unit_) upper_unit_->flush();
+}
+
 void TensorMemory::mark(int lane, int count, int c) {
   for (int l = lane; l < lane + count; ++l) written_[static_cast<size_t>(c)][l / 64] |= uint64_t{1} << l % 64;
 }
@@ -120,7 +130,7 @@ void TensorMemory::check_columns(int first, int count) const {
 }
 
 void TensorMemory::release(int first, int columns) {
-  unit.flush();
+  flush();
   allocator.release(first, columns);
   std::fill_n(written_.begin() + first, columns, std::array<uint64_t, 2>{});
   std::fill_n(column(first), static_cast<size_t>(columns) * kLanes, 0xffffffff);
@@ -153,7 +163,7 @@ void TensorMemory::check(TensorAddress base, const TensorTransfer& t, int warp, 
 
 void TensorMemory::load(TensorAddress base, const TensorTransfer& t, int warp,
                         std::span<uint32_t* const> registers) {
-  unit.flush();
+  flush();
   check(base, t, warp, true);
   for (size_t i = 0; i < registers.size(); ++i) {
     if (t.shape == TensorShape::s32x32b && !t.pack16) {
@@ -170,7 +180,7 @@ void TensorMemory::load(TensorAddress base, const TensorTransfer& t, int warp,
 
 void TensorMemory::store(TensorAddress base, const TensorTransfer& t, int warp,
                          std::span<const uint32_t* const> registers) {
-  unit.flush();
+  flush();
   check(base, t, warp, false);
   for (size_t i = 0; i < registers.size(); ++i) {
     for (int thread = 0; thread < 32; ++thread) {
@@ -188,7 +198,7 @@ void TensorMemory::store(TensorAddress base, const TensorTransfer& t, int warp,
 
 void TensorMemory::copy(TensorAddress base, CopyShape shape, const OperandGeometry& source,
                         const std::byte* memory) {
-  unit.flush();
+  flush();
   if (base.lane != 0) not_modelled({}, "tcgen05.cp to lane {}", base.lane);
   check_columns(base.column, copy_columns(shape));
   for (int row = 0; row < copy_rows(shape); ++row) {
@@ -223,21 +233,30 @@ AccumulatorTile TensorMemory::accumulator(TensorAddress base, int m, int n, DTyp
   return t;
 }
 
-void TensorMemory::read_operand(TensorAddress base, const AccumulatorTile& d, std::span<std::byte> rows) {
-  unit.flush();
+AccumulatorTile TensorMemory::half_accumulator(TensorAddress base, int half, int n, DType type) {
+  check_columns(base.column, n / 2);
+  if (base.lane != 0) fault("matrix D at lane {}: M = 128 with .cta_group::2 needs lane 0", base.lane);
+  AccumulatorTile t{column(base.column), kLanes, 64, n / 2, {}, type};
+  for (int g = 0; g < 4; ++g) t.lanes[static_cast<size_t>(g)] = half * 64 + g * 16;
+  return t;
+}
+
+void TensorMemory::read_operand(TensorAddress base, int lane, const AccumulatorTile& d,
+                                std::span<std::byte> rows) {
+  flush();
   check_columns(base.column, 8);
-  if (base.lane != (d.m == 64 ? d.lanes[0] : 0)) {
+  if (base.lane != lane) {
     fault("matrix A at lane {} of tensor memory, but matrix D at lane {}: both need the same lanes",
-          base.lane, d.lanes[0]);
+          base.lane, lane);
   }
   for (int m = 0; m < d.m; ++m) {
-    int lane = d.lanes[static_cast<size_t>(m / 16)] + m % 16;
+    int at = d.lanes[static_cast<size_t>(m / 16)] + m % 16;
     for (int c = 0; c < 8; ++c) {
-      if (!written(lane, base.column + c)) {
-        fault("matrix A: tensor memory lane {}, column {} is read but nothing has written it", lane,
+      if (!written(at, base.column + c)) {
+        fault("matrix A: tensor memory lane {}, column {} is read but nothing has written it", at,
               base.column + c);
       }
-      std::memcpy(rows.data() + m * 32 + c * 4, column(base.column + c) + lane, 4);
+      std::memcpy(rows.data() + m * 32 + c * 4, column(base.column + c) + at, 4);
     }
   }
 }
@@ -271,13 +290,13 @@ void TensorMemory::mark_written(const AccumulatorTile& tile, int first,
 }
 
 std::optional<uint32_t> TensorMemory::cell(int lane, int c) {
-  unit.flush();
+  flush();
   if (!written(lane, c)) return std::nullopt;
   return column(c)[lane];
 }
 
 void TensorMemory::set_cell(int lane, int c, uint32_t value) {
-  unit.flush();
+  flush();
   column(c)[lane] = value;
   mark(lane, 1, c);
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -70,7 +71,9 @@ class TensorMemory {
   TensorMemory();
 
   TensorAllocator allocator{kColumns};
-  MatrixUnit unit;  // flushed before any other access to cells
+  MatrixUnit unit;           // flushed before any other access to cells
+  MatrixUnit& upper_unit();  // of lanes 64 to 127, where the data path is 2x2
+  void flush();
 
   void release(int column, int columns);  // the cells become unwritten
 
@@ -92,8 +95,13 @@ class TensorMemory {
   // The tile of an m x n accumulator at `base` of tcgen05.mma.cta_group::1 without .ws ("Data Path Layout
   // Organization", layouts D and F), and a fault if its lanes or columns do not fit.
   AccumulatorTile accumulator(TensorAddress base, int m, int n, DType type);
-  // Rows of A in tensor memory as 32 bytes each, in the same lanes as D's: `m` x 8 cells from `base`.
-  void read_operand(TensorAddress base, const AccumulatorTile& d, std::span<std::byte> rows);
+  // Layout B, the 2x2 data path of M = 128 with cta_group::2: this CTA's 64 rows of columns [0, n / 2) in
+  // lanes 0 to 63 (half 0) or of columns [n / 2, n) in lanes 64 to 127 (half 1), n / 2 columns of tensor
+  // memory each.
+  AccumulatorTile half_accumulator(TensorAddress base, int half, int n, DType type);
+  // Rows of A in tensor memory as 32 bytes each, in the same lanes as D's: `m` x 8 cells from `base`, whose
+  // lane must be `lane`.
+  void read_operand(TensorAddress base, int lane, const AccumulatorTile& d, std::span<std::byte> rows);
 
   // The first cell of the tile that nothing has written.
   std::optional<TensorAddress> first_unwritten(const AccumulatorTile& tile, int column) const;
@@ -109,6 +117,7 @@ class TensorMemory {
   void mark(int lane, int count, int c);
   void check_columns(int first, int count) const;
 
+  std::unique_ptr<MatrixUnit> upper_unit_;
   std::vector<uint32_t> cells_;  // [column][lane]: a warp's 32 lanes of one column are contiguous
   std::array<std::array<uint64_t, 2>, kColumns> written_{};
 };
