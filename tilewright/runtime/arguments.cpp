@@ -11,10 +11,8 @@
 namespace tw {
 namespace {
 
-bool takes_argument(const Param& p) { return p.kind != Param::Kind::size; }
-bool takes_tensor(const Param& p) {
-  return p.kind == Param::Kind::tensor || p.kind == Param::Kind::tensor_map;
-}
+bool takes_tensor(const Param& p) { return p.kind == Param::Kind::tensor; }
+bool takes_argument(const Param& p) { return takes_tensor(p) || p.kind == Param::Kind::scalar; }
 
 // "f16 [M, 64]", "f32"
 std::string expected(const Param& param) {
@@ -49,8 +47,9 @@ void check_count(const Compiled& kernel, size_t count) {
 
 class Packer {
  public:
-  void add(const void* value, size_t bytes) {
-    block_.resize(round_up(block_.size(), bytes) + bytes);
+  void add(const void* value, size_t bytes) { add(value, bytes, bytes); }
+  void add(const void* value, size_t bytes, size_t align) {
+    block_.resize(round_up(block_.size(), align) + bytes);
     std::memcpy(block_.data() + block_.size() - bytes, value, bytes);
   }
   std::vector<std::byte> take() { return std::move(block_); }
@@ -94,11 +93,40 @@ void pack_scalar(Packer& packer, const Compiled& kernel, const Param& param, con
   pack_integer(packer, kernel, param, argument);
 }
 
+using MapType = sim::TensorMapSpec::Type;
+
+// Types of one width that a copy does not tell apart share an element type of the tensor map.
+MapType map_type(const Compiled& kernel, const Param& param, DType dtype) {
+  switch (dtype) {
+    case DType::b1:
+    case DType::u8:
+    case DType::i8:
+    case DType::e4m3:
+    case DType::e5m2:
+    case DType::e8m0: return MapType::u8;
+    case DType::u16:
+    case DType::i16: return MapType::u16;
+    case DType::u32: return MapType::u32;
+    case DType::i32: return MapType::s32;
+    case DType::u64: return MapType::u64;
+    case DType::i64: return MapType::s64;
+    case DType::f16: return MapType::f16;
+    case DType::bf16: return MapType::bf16;
+    case DType::f32: return MapType::f32;
+    case DType::tf32: return MapType::tf32;
+    case DType::f64: return MapType::f64;
+    case DType::e2m3:
+    case DType::e3m2:
+    case DType::e2m1: break;
+  }
+  not_modelled(param.loc, "{}: parameter '{}': tensor maps of type {}", kernel.name, param.name, name(dtype));
+}
+
 }  // namespace
 
 ArgumentBinder::ArgumentBinder(const Compiled& kernel, std::span<const Argument> arguments,
                                const Device& device)
-    : kernel_(kernel), arguments_(arguments) {
+    : kernel_(kernel), device_(device), arguments_(arguments) {
   check_count(kernel, arguments.size());
   size_t next = 0;
   for (const Param& param : kernel.params) {
@@ -183,12 +211,60 @@ std::vector<std::byte> ArgumentBinder::pack() const {
         break;
       }
       case Param::Kind::scalar: pack_scalar(packer, kernel_, param, arguments_[next++]); break;
-      case Param::Kind::tensor_map:
-        not_modelled(param.loc, "{}: parameter '{}': encoding a tensor map from a tensor", kernel_.name,
-                     param.name);
+      case Param::Kind::tensor_map: {
+        const sim::TensorMapObject object = tensor_map(param);
+        packer.add(object.data(), object.size(), sim::kTensorMapAlign);
+        break;
+      }
     }
   }
   return packer.take();
+}
+
+const Tensor& ArgumentBinder::tensor(size_t param) const {
+  size_t next = 0;
+  for (size_t i = 0; i < param; ++i) next += takes_argument(kernel_.params[i]);
+  return std::get<Tensor>(arguments_[next]);
+}
+
+sim::TensorMapObject ArgumentBinder::tensor_map(const Param& param) const {
+  const TensorMap& map = kernel_.maps.at(param.map);
+  if (map.tensor >= kernel_.params.size() || !takes_tensor(kernel_.params[map.tensor]))
+    internal_error(param.loc, "{}: tensor map '{}' describes parameter {}, which is no tensor", kernel_.name,
+                   param.name, map.tensor);
+  const Tensor& source = tensor(map.tensor);
+  const auto value = [this](const std::string& symbol) { return size(symbol); };
+  const auto fail = [&](const std::string& rule) {
+    user_error(param.loc, "{}: parameter '{}' describes {} for boxes of tensor copies: {}", kernel_.name,
+               param.name, given(source), rule);
+  };
+  sim::TensorMapSpec spec;
+  spec.type = map_type(kernel_, param, map.dtype);
+  spec.rank = static_cast<uint32_t>(map.dims.size());
+  spec.address = source.address();
+  if (spec.rank == 0 || spec.rank > sim::kMaxTensorRank || map.box.size() != map.dims.size() ||
+      map.strides.size() + 1 != map.dims.size())
+    internal_error(param.loc, "{}: tensor map '{}' has {} dimensions, {} strides and a box of {}",
+                   kernel_.name, param.name, map.dims.size(), map.strides.size(), map.box.size());
+  uint64_t reach = spec.element_bytes();
+  for (uint32_t i = 0; i < spec.rank; ++i) {
+    const int64_t extent = map.dims[i](value),
+                  stride = i == 0 ? spec.element_bytes() : map.strides[i - 1](value);
+    if (extent < 1) fail(format("dimension {} has {} elements; a dimension must have 1 to 2^32", i, extent));
+    if (stride < 0)
+      fail(format("the stride of dimension {} is {} bytes; strides must not be negative", i, stride));
+    spec.dims[i] = static_cast<uint64_t>(extent);
+    spec.strides[i] = static_cast<uint64_t>(stride);
+    spec.box[i] = map.box[i];
+    reach += (spec.dims[i] - 1) * spec.strides[i];
+  }
+  spec.swizzle = static_cast<sim::TensorMapSpec::Swizzle>(map.swizzle);
+  spec.l2 = static_cast<sim::TensorMapSpec::L2Promotion>(map.l2);
+  spec.nan_fill = map.nan_fill;
+  if (const std::string broken = sim::broken_rule(spec); !broken.empty()) fail(broken);
+  if (reach > source.bytes())
+    fail(format("its dimensions and strides reach over {} bytes, the tensor has {}", reach, source.bytes()));
+  return device_.tensor_map(spec);
 }
 
 int64_t ArgumentBinder::size(const std::string& symbol) const {

@@ -12,15 +12,17 @@
 namespace tw {
 
 // Matches the arguments of one launch with the parameters of a kernel. Arguments stand in the order of the
-// parameters; `size` parameters take none, they follow from shapes.
+// parameters; `size` parameters take none, they follow from shapes, and neither do tensor maps, which
+// describe tensors among the arguments.
 class ArgumentBinder {
  public:
   // Checks number, kind, element type, shape, device and alignment, and collects run-time sizes.
   ArgumentBinder(const Compiled& kernel, std::span<const Argument> arguments, const Device& device);
 
   void check_requirements() const;
-  // The entry's parameter block: every parameter at its naturally aligned offset (PTX ISA, "Kernel Function
-  // Parameters").
+  // The entry's parameter block: every parameter at its naturally aligned offset, tensor maps at multiples of
+  // 64 (PTX ISA, "Kernel Function Parameters", "Tensor-map"). User errors of a tensor map name the parameter
+  // and the rule.
   std::vector<std::byte> pack() const;
 
   int64_t size(const std::string& symbol) const;  // user error when no tensor has it
@@ -30,8 +32,11 @@ class ArgumentBinder {
  private:
   void check_tensor(const Param& param, const Tensor& tensor, const Device& device);
   void check_extent(const Param& param, const Tensor& tensor, size_t axis);
+  const Tensor& tensor(size_t param) const;  // the argument for kernel_.params[param]
+  sim::TensorMapObject tensor_map(const Param& param) const;
 
   const Compiled& kernel_;
+  const Device& device_;
   std::span<const Argument> arguments_;
   std::vector<std::pair<std::string, int64_t>> sizes_;
   std::vector<const Param*> origins_;  // of sizes_

@@ -34,6 +34,7 @@ class CudaDevice : public Device {
   uint32_t sm_count() const override { return sms_; }
   bool simulated() const override { return false; }
   Tensor tensor(DType dtype, std::vector<int64_t> shape, std::string_view name) override;
+  sim::TensorMapObject tensor_map(const sim::TensorMapSpec& spec) const override;
   LaunchResult launch(const Compiled& kernel, std::span<const Argument> arguments,
                       const LaunchOptions& options) override;
   LaunchResult launch_ptx(const ptx::Module& module, std::string_view entry, const sim::Launch& launch,
@@ -159,6 +160,22 @@ Tensor CudaDevice::tensor(DType dtype, std::vector<int64_t> shape, std::string_v
   storage->address = address;
   storage->poison();
   return Tensor(std::move(storage));
+}
+
+sim::TensorMapObject CudaDevice::tensor_map(const sim::TensorMapSpec& spec) const {
+  if (const std::string broken = sim::broken_rule(spec); !broken.empty())
+    user_error({}, "tensor map: {}", broken);
+  struct alignas(sim::kTensorMapAlign) {
+    sim::TensorMapObject object{};
+  } map;
+  make_current();
+  api_.check(
+      api_.cuTensorMapEncodeTiled(map.object.data(), static_cast<int>(spec.type), spec.rank, spec.address,
+                                  spec.dims.data(), spec.strides.data() + 1, spec.box.data(),
+                                  spec.element_strides.data(), static_cast<int>(spec.interleave),
+                                  static_cast<int>(spec.swizzle), static_cast<int>(spec.l2), spec.nan_fill),
+      "encoding a tensor map on {}", limits_.device);
+  return map.object;
 }
 
 LaunchResult CudaDevice::launch(const Compiled& kernel, std::span<const Argument> arguments,

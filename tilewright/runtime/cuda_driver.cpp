@@ -80,6 +80,7 @@ Driver load_driver(const char* library) {
   s.resolve(d.cuFuncGetAttribute, "cuFuncGetAttribute");
   s.resolve(d.cuFuncSetAttribute, "cuFuncSetAttribute");
   s.resolve(d.cuLaunchKernelEx, "cuLaunchKernelEx");
+  s.resolve(d.cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled");
   s.resolve(d.cuEventCreate, "cuEventCreate");
   s.resolve(d.cuEventDestroy, "cuEventDestroy_v2");
   s.resolve(d.cuEventRecord, "cuEventRecord");

@@ -106,6 +106,12 @@ struct Driver {
   Result (*cuFuncSetAttribute)(Function function, FunctionAttribute attribute, int value);
   Result (*cuLaunchKernelEx)(const LaunchConfig* config, Function function, void** params, void** extra);
 
+  // Type, interleave, swizzle, promotion and fill are the enumerators of TensorMapSpec.
+  Result (*cuTensorMapEncodeTiled)(void* map, int type, uint32_t rank, DevicePointer address,
+                                   const uint64_t* dims, const uint64_t* strides, const uint32_t* box,
+                                   const uint32_t* element_strides, int interleave, int swizzle,
+                                   int l2_promotion, int fill);
+
   Result (*cuEventCreate)(Event* event, unsigned flags);
   Result (*cuEventDestroy)(Event event);
   Result (*cuEventRecord)(Event event, Stream stream);

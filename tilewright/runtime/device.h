@@ -12,6 +12,7 @@
 #include "tilewright/base/dtype.h"
 #include "tilewright/lower/compiled.h"
 #include "tilewright/sim/simulator.h"
+#include "tilewright/sim/tensor_map.h"
 
 // One interface for a GPU and for the simulator: open a device, make tensors, launch a compiled kernel.
 namespace tw {
@@ -49,7 +50,7 @@ class Tensor {
   std::shared_ptr<Storage> storage_;
 };
 
-// A kernel argument: a tensor for a pointer or tensor-map parameter, a number for a scalar one.
+// A kernel argument: a tensor for a pointer parameter, a number for a scalar one.
 using Argument = std::variant<Tensor, int64_t, double>;
 
 struct LaunchOptions {
@@ -76,6 +77,9 @@ class Device : public std::enable_shared_from_this<Device> {
   virtual bool simulated() const = 0;
 
   virtual Tensor tensor(DType dtype, std::vector<int64_t> shape, std::string_view name = "") = 0;
+  // The device's 128-byte tensor map object for these arguments of cuTensorMapEncodeTiled. User errors name
+  // the rule that is broken.
+  virtual sim::TensorMapObject tensor_map(const sim::TensorMapSpec& spec) const = 0;
 
   // Checks everything before anything runs: number, type and shape of arguments (a run-time size takes its
   // value from the first tensor that has it), alignment, launch limits; messages name the kernel, the

@@ -208,11 +208,69 @@ TEST_F(Launching, ASizeNobodyGives) {
             "error: gemm.step2: the size G is in no tensor parameter's shape, so no argument can give it");
 }
 
-TEST_F(Launching, TensorMapsAreNotEncodedYet) {
+// gemm() with a tensor map of A [M, K], in boxes of 64 x 128, behind the first parameter.
+Compiled with_map() {
   Compiled k = gemm();
-  k.params[0].kind = Param::Kind::tensor_map;
-  EXPECT_EQ(error_of(k, {a, b, 1.0, d}),
-            "step2.cpp:10:5: not modelled: gemm.step2: parameter 'A': encoding a tensor map from a tensor");
+  TensorMap map;
+  map.dims = {[](const auto& size) { return size("K"); }, [](const auto& size) { return size("M"); }};
+  map.strides = {[](const auto& size) { return 2 * size("K"); }};
+  map.box = {64, 128};
+  map.swizzle = TensorMap::Swizzle::b128;
+  k.maps = {map};
+  Param p;
+  p.kind = Param::Kind::tensor_map;
+  p.name = "A.map";
+  p.loc = {"step2.cpp", 14, 5};
+  k.params.insert(k.params.begin() + 1, p);
+  k.requirements.clear();
+  return k;
+}
+
+TEST_F(Launching, TensorMapsAreEncodedFromTheTensorTheyDescribe) {
+  Binding binding = bind_arguments(with_map(), std::vector<Argument>{a, b, 0.5, d}, *device);
+  // u64 A; the map at the next multiple of 64; u64 B.
+  ASSERT_EQ(binding.launch.params.size(), 64u + 128 + 8 + 4 + 4 + 8 + 4);
+  sim::TensorMapObject object;
+  std::memcpy(object.data(), &binding.launch.params[64], object.size());
+  const auto spec = sim::decode(std::span<const std::byte, sim::kTensorMapBytes>(object));
+  ASSERT_TRUE(spec.has_value());
+  sim::TensorMapSpec want;
+  want.type = sim::TensorMapSpec::Type::f16;
+  want.rank = 2;
+  want.address = a.address();
+  want.dims = {64, 256};
+  want.strides = {2, 128};
+  want.box = {64, 128};
+  want.swizzle = sim::TensorMapSpec::Swizzle::b128;
+  want.l2 = sim::TensorMapSpec::L2Promotion::b128;
+  EXPECT_EQ(*spec, want);
+  uint64_t address = 0;
+  std::memcpy(&address, &binding.launch.params[192], sizeof address);
+  EXPECT_EQ(address, b.address());
+}
+
+TEST_F(Launching, TensorMapErrorsNameKernelParameterAndRule) {
+  Tensor odd_a = tensor(DType::f16, {256, 36}, "a"), odd_b = tensor(DType::f16, {384, 36}, "b");
+  EXPECT_EQ(
+      error_of(with_map(), {odd_a, odd_b, 1.0, d}),
+      "step2.cpp:14:5: error: gemm.step2: parameter 'A.map' describes tensor 'a', f16 [256, 36] for boxes of "
+      "tensor copies: the stride of dimension 1 is 72 bytes; strides must be multiples of 16");
+  Compiled wide = with_map();
+  wide.maps[0].box = {128, 128};
+  EXPECT_EQ(
+      error_of(wide, {a, b, 1.0, d}),
+      "step2.cpp:14:5: error: gemm.step2: parameter 'A.map' describes tensor 'a', f16 [256, 64] for boxes of "
+      "tensor copies: the box has 256 bytes along dimension 0; swizzle 128B takes at most 128");
+  Compiled beyond = with_map();
+  beyond.maps[0].dims[1] = [](const auto& size) { return size("M") + 1; };
+  EXPECT_EQ(
+      error_of(beyond, {a, b, 1.0, d}),
+      "step2.cpp:14:5: error: gemm.step2: parameter 'A.map' describes tensor 'a', f16 [256, 64] for boxes of "
+      "tensor copies: its dimensions and strides reach over 32896 bytes, the tensor has 32768");
+  Compiled narrow = with_map();
+  narrow.maps[0].dtype = DType::e2m1;
+  EXPECT_EQ(error_of(narrow, {a, b, 1.0, d}),
+            "step2.cpp:14:5: not modelled: gemm.step2: parameter 'A.map': tensor maps of type e2m1");
 }
 
 TEST_F(Launching, GridExtents) {

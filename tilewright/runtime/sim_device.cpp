@@ -66,6 +66,8 @@ class SimDevice : public Device {
     return Tensor(std::move(storage));
   }
 
+  sim::TensorMapObject tensor_map(const sim::TensorMapSpec& spec) const override { return sim::encode(spec); }
+
   LaunchResult launch(const Compiled& kernel, std::span<const Argument> arguments,
                       const LaunchOptions& options) override {
     check_target(kernel.name, kernel.module->arch(), limits_);

@@ -45,6 +45,7 @@ class HostDevice : public Device {
     next_address += 0x10000;
     return Tensor(std::move(storage));
   }
+  sim::TensorMapObject tensor_map(const sim::TensorMapSpec& spec) const override { return sim::encode(spec); }
   LaunchResult launch(const Compiled&, std::span<const Argument>, const LaunchOptions&) override {
     internal_error({}, "a host device runs nothing");
   }

@@ -111,16 +111,6 @@ void resolve_shared(Warp& warp, uint32_t lanes, const Addresses& a, uint32_t byt
 
 // ---- global ----
 
-[[noreturn]] void fault_global(const Warp& warp, uint32_t lane, uint64_t address, uint32_t bytes) {
-  const Allocation* near = warp.cluster().grid.memory.impl().nearest(address);
-  if (!near) warp.fault(1u << lane, "global address {:#x} ({} bytes) lies in no allocation", address, bytes);
-  warp.fault(1u << lane,
-             "global address {:#x} ({} bytes) lies in no allocation; the last one below is {}, {} bytes at "
-             "{:#x}, which ends {} bytes before",
-             address, bytes, near->name.empty() ? "unnamed" : near->name, near->bytes, near->address,
-             static_cast<int64_t>(address - (near->address + near->bytes)));
-}
-
 void resolve_global(Warp& warp, uint32_t lanes, const Addresses& a, uint32_t bytes, AccessKind kind,
                     LanePointers& out) {
   const GlobalMemory::Impl& memory = warp.cluster().grid.memory.impl();
@@ -128,8 +118,7 @@ void resolve_global(Warp& warp, uint32_t lanes, const Addresses& a, uint32_t byt
   Allocation* allocation = memory.find(range.low);
   if (!allocation || !allocation->contains(range.high, bytes)) {
     out.dense = false;
-    if (std::popcount(lanes) == 1)
-      fault_global(warp, static_cast<uint32_t>(std::countr_zero(lanes)), range.low, bytes);
+    if (std::popcount(lanes) == 1) fault_outside_global(warp, lanes, range.low, bytes);
     for_lanes(lanes, [&](uint32_t l) {
       Addresses one{};
       one.lane[l] = a.lane[l];
@@ -231,6 +220,21 @@ MemorySpace observed(AddressSpace s) {
 }
 
 }  // namespace
+
+void fault_outside_global(const Warp& warp, uint32_t lanes, uint64_t address, uint64_t bytes) {
+  const Allocation* near = warp.cluster().grid.memory.impl().nearest(address);
+  if (!near) warp.fault(lanes, "global address {:#x} ({} bytes) lies in no allocation", address, bytes);
+  const std::string_view label = near->name.empty() ? std::string_view("unnamed") : near->name;
+  if (near->contains(address, 1))
+    warp.fault(
+        lanes, "global address {:#x} ({} bytes) reaches {} bytes past the end of {}, {} bytes at {:#x}",
+        address, bytes, address + bytes - (near->address + near->bytes), label, near->bytes, near->address);
+  warp.fault(lanes,
+             "global address {:#x} ({} bytes) lies in no allocation; the last one below is {}, {} bytes at "
+             "{:#x}, which ends {} bytes before",
+             address, bytes, label, near->bytes, near->address,
+             static_cast<int64_t>(address - (near->address + near->bytes)));
+}
 
 Addresses lane_addresses(const Warp& warp, Slot base, bool wide, int64_t offset) {
   Addresses a;

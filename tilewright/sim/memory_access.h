@@ -37,4 +37,7 @@ uint32_t global_lanes(AddressSpace space, uint32_t lanes, const Addresses& addre
 
 AddressSpace address_space(ptx::Space space);
 
+// Names the allocation that was probably meant.
+[[noreturn]] void fault_outside_global(const Warp& warp, uint32_t lanes, uint64_t address, uint64_t bytes);
+
 }  // namespace tw::sim

@@ -1,12 +1,10 @@
-#include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
 #include <functional>
 
-#include "tilewright/base/formats.h"
+#include "tilewright/sim/atomic_op.h"
+#include "tilewright/sim/bulk.h"
 #include "tilewright/sim/cluster.h"
-#include "tilewright/sim/float_math.h"
 #include "tilewright/sim/grid.h"
 #include "tilewright/sim/lanes.h"
 #include "tilewright/sim/memory_access.h"
@@ -19,8 +17,6 @@ namespace {
 
 using ptx::Type;
 
-enum class AtomicOp : uint8_t { and_, or_, xor_, exch, cas, add, inc, dec, min, max };
-
 struct AtomicSpec {
   AtomicOp op = AtomicOp::add;
   Type type = Type::none;
@@ -30,59 +26,6 @@ struct AtomicSpec {
   Slot results[8], operands[8], compare;
   bool wanted[8] = {};
 };
-
-uint64_t integer_result(AtomicOp op, Type type, uint64_t old, uint64_t b) {
-  const bool wide = ptx::bytes(type) == 8;
-  const bool is_signed = type == Type::s32 || type == Type::s64;
-  auto less = [&](uint64_t x, uint64_t y) {
-    if (!is_signed) return x < y;
-    return wide ? static_cast<int64_t>(x) < static_cast<int64_t>(y)
-                : static_cast<int32_t>(x) < static_cast<int32_t>(y);
-  };
-  switch (op) {
-    case AtomicOp::and_: return old & b;
-    case AtomicOp::or_: return old | b;
-    case AtomicOp::xor_: return old ^ b;
-    case AtomicOp::exch: return b;
-    case AtomicOp::add: return old + b;
-    case AtomicOp::inc: return old >= b ? 0 : old + 1;
-    case AtomicOp::dec: return old == 0 || old > b ? b : old - 1;
-    case AtomicOp::min: return less(b, old) ? b : old;
-    case AtomicOp::max: return less(old, b) ? b : old;
-    case AtomicOp::cas: break;
-  }
-  return old;
-}
-
-// f16, bf16: add rounds to nearest; min and max prefer the operand that is no NaN ("atom", "red").
-uint32_t half_result(AtomicOp op, DType format, uint32_t old, uint32_t b) {
-  const double x = to_double(format, old), y = to_double(format, b);
-  if (op == AtomicOp::add) return from_double(format, x + y);
-  if (std::isnan(x)) return std::isnan(y) ? 0x7FFF : b;
-  if (std::isnan(y)) return old;
-  const bool less = y < x || (x == y && (b & 0x8000));
-  return (op == AtomicOp::min) == less ? b : old;
-}
-
-uint64_t element_result(const AtomicSpec& s, uint64_t old, uint64_t b, bool in_global) {
-  switch (s.type) {
-    case Type::f32: {
-      // "atom": an f32 add in global memory flushes subnormals, one in shared memory keeps them.
-      const float x = as_float(static_cast<uint32_t>(old)), y = as_float(static_cast<uint32_t>(b));
-      return as_bits(in_global ? canonical(flush(flush(x) + flush(y))) : canonical(x + y));
-    }
-    case Type::f64: return std::bit_cast<uint64_t>(std::bit_cast<double>(old) + std::bit_cast<double>(b));
-    case Type::f16: return half_result(s.op, DType::f16, old & 0xFFFF, b & 0xFFFF);
-    case Type::bf16: return half_result(s.op, DType::bf16, old & 0xFFFF, b & 0xFFFF);
-    case Type::f16x2:
-    case Type::bf16x2: {
-      const DType format = s.type == Type::f16x2 ? DType::f16 : DType::bf16;
-      const uint32_t low = half_result(s.op, format, old & 0xFFFF, b & 0xFFFF);
-      return half_result(s.op, format, old >> 16 & 0xFFFF, b >> 16 & 0xFFFF) << 16 | low;
-    }
-    default: return integer_result(s.op, s.type, old, b);
-  }
-}
 
 uint64_t read_row(const Warp& w, Slot s, uint32_t lane, uint32_t bytes) {
   return bytes >= 8 ? w.row<uint64_t>(s)[lane] : w.row<uint32_t>(s)[lane];
@@ -124,24 +67,13 @@ Flow run_atomic(Warp& w, const Inst& i, uint32_t lanes) {
       const uint64_t b = read_row(w, s.operands[n], lane, s.bytes);
       uint64_t fresh = b;
       if (s.op == AtomicOp::cas) fresh = old == read_row(w, s.compare, lane, s.bytes) ? b : old;
-      else if (s.op != AtomicOp::exch) fresh = element_result(s, old, b, global >> lane & 1);
+      else if (s.op != AtomicOp::exch) fresh = atomic_result(s.op, s.type, old, b, global >> lane & 1);
       std::memcpy(at, &fresh, s.bytes);
       if (s.returns && s.wanted[n]) write_row(w, s.results[n], lane, s.bytes, old);
     }
   }
   w.cluster().changed();
   return Flow::next;
-}
-
-AtomicOp take_operation(Decoding& d) {
-  constexpr std::pair<std::string_view, AtomicOp> names[] = {
-      {"and", AtomicOp::and_}, {"or", AtomicOp::or_},  {"xor", AtomicOp::xor_}, {"exch", AtomicOp::exch},
-      {"cas", AtomicOp::cas},  {"add", AtomicOp::add}, {"inc", AtomicOp::inc},  {"dec", AtomicOp::dec},
-      {"min", AtomicOp::min},  {"max", AtomicOp::max}};
-  for (const auto& [word, op] : names) {
-    if (d.take(word)) return op;
-  }
-  d.unsupported("this operation");
 }
 
 void decode_elements(Decoding& d, const ptx::Operand& operand, uint32_t count,
@@ -155,11 +87,11 @@ void decode_elements(Decoding& d, const ptx::Operand& operand, uint32_t count,
 }
 
 void decode_atomic(Decoding& d, bool returns) {
-  if (d.ptx.has("async")) d.unsupported("an asynchronous reduction");
+  if (d.ptx.has("async")) return decode_async_store(d);
   AtomicSpec s;
   s.returns = returns;
   const MemoryModifiers m = take_memory_modifiers(d);
-  s.op = take_operation(d);
+  s.op = take_atomic_op(d);
   d.take("noftz");
   s.count = m.vector;
   s.type = d.take_type();

@@ -2,6 +2,7 @@
 #include <bit>
 #include <cstring>
 
+#include "tilewright/sim/bulk.h"
 #include "tilewright/sim/cluster.h"
 #include "tilewright/sim/lanes.h"
 #include "tilewright/sim/memory_access.h"
@@ -51,7 +52,7 @@ struct CopySpec {
   int64_t source_offset = 0;
 };
 
-Engine& copy_engine(Warp& w) {
+Engine& cp_async_engine(Warp& w) {
   return w.cluster().engine("cp.async", Engine::Order::any, static_cast<int>(w.cta().rank));
 }
 
@@ -85,7 +86,7 @@ Flow run_copy(Warp& w, const Inst& i, uint32_t lanes) {
   }
   resolve(w, lanes, AddressSpace::shared, to, s.size, s.size, AccessKind::write, target);
   auto op = std::make_shared<CpAsync>(s.size, source, target, copied);
-  w.cluster().issue(op, copy_engine(w), w, lanes);
+  w.cluster().issue(op, cp_async_engine(w), w, lanes);
   w.cp_async.add(std::move(op));
   return Flow::next;
 }
@@ -148,7 +149,7 @@ Flow run_arrive(Warp& w, const Inst& i, uint32_t lanes) {
     else w.cluster().mbarrier_op(w, 1u << l, Cluster::BarrierOp::increase_pending, barriers[l], 1);
   }
   w.cluster().issue(std::make_shared<ArriveWhenCopied>(w.cp_async.outstanding(lanes), barriers),
-                    copy_engine(w), w, lanes);
+                    cp_async_engine(w), w, lanes);
   return Flow::next;
 }
 
@@ -186,8 +187,8 @@ void decode_copy(Decoding& d) {
 }
 
 void decode_cp(Decoding& d) {
+  if (d.ptx.has("bulk")) return decode_bulk(d);
   d.take("async");
-  if (d.ptx.has("bulk")) d.unsupported("a bulk copy");
   if (d.take("commit_group")) {
     d.inst.run = &run_commit;
   } else if (d.take("wait_all")) {

@@ -1,6 +1,7 @@
 #include <array>
 #include <cstring>
 
+#include "tilewright/sim/bulk.h"
 #include "tilewright/sim/cluster.h"
 #include "tilewright/sim/grid.h"
 #include "tilewright/sim/lanes.h"
@@ -277,7 +278,8 @@ void register_memory(Registry& r) {
   r.add("ld", [](Decoding& d) { decode_access(d, true); });
   r.add("ldu", [](Decoding& d) { decode_access(d, true); });
   r.add("st", [](Decoding& d) {
-    if (d.ptx.has("async") || d.ptx.has("bulk")) d.unsupported("an asynchronous store");
+    if (d.ptx.has("async")) return decode_async_store(d);
+    if (d.ptx.has("bulk")) d.unsupported("a bulk store");
     decode_access(d, false);
   });
   r.add("prefetch", &decode_hint);

@@ -1,0 +1,343 @@
+#include <bit>
+#include <cstring>
+#include <memory>
+
+#include "tilewright/sim/atomic_op.h"
+#include "tilewright/sim/bulk.h"
+#include "tilewright/sim/lanes.h"
+#include "tilewright/sim/memory_access.h"
+#include "tilewright/sim/tensor_box.h"
+
+// PTX ISA, "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor", "cp.async.bulk.prefetch.tensor"; tile mode.
+namespace tw::sim {
+
+namespace {
+
+using ptx::Type;
+
+constexpr uint32_t kSharedAlign =
+    128;  // CUDA Programming Guide, "Multi-dimensional TMA alignment requirements"
+
+// The tensor maps that a cluster has used, decoded.
+class TensorMaps {
+ public:
+  // nullptr: the bytes are no tensor map.
+  const TensorMapSpec* find(const std::byte* object) {
+    for (const auto& entry : entries_) {
+      if (std::memcmp(entry->object.data(), object, kTensorMapBytes) == 0) return &entry->spec;
+    }
+    auto entry = std::make_unique<Entry>();
+    std::memcpy(entry->object.data(), object, kTensorMapBytes);
+    const auto spec = decode(std::span<const std::byte, kTensorMapBytes>(entry->object));
+    if (!spec) return nullptr;
+    entry->spec = *spec;
+    entries_.push_back(std::move(entry));
+    return &entries_.back()->spec;
+  }
+
+ private:
+  struct Entry {
+    TensorMapObject object;
+    TensorMapSpec spec;
+  };
+  std::vector<std::unique_ptr<Entry>> entries_;
+};
+
+// A box and the global memory of the part of it that lies inside the tensor.
+struct BoxInMemory {
+  TensorBox box;
+  GlobalRange range;  // from box.low() to box.high()
+
+  GlobalRange row(uint64_t address) const {
+    return {range.allocation, address - range.allocation->address, box.row_inside()};
+  }
+};
+
+class TensorLoad final : public SignallingOp {
+ public:
+  TensorLoad(const BoxInMemory& from, Destinations to)
+      : SignallingOp(std::move(to), from.box.bytes()),
+        from_(from),
+        data_(std::make_unique_for_overwrite<std::byte[]>(bytes_)) {}
+  void read(Cluster&) override {
+    if (from_.range.allocation && !from_.range.allocation->all_written())
+      from_.box.for_rows(
+          [&](uint32_t, uint64_t address) { require_written(*warp, lanes, from_.row(address)); });
+    from_.box.load({data_.get(), bytes_}, from_.range.allocation ? from_.range.data() : nullptr);
+  }
+  void write(Cluster&) override { deliver(data_.get()); }
+  std::string describe() const override {
+    return tw::format("cp.async.bulk.tensor, a box of {} bytes", bytes_);
+  }
+
+ private:
+  BoxInMemory from_;
+  std::unique_ptr<std::byte[]> data_;
+};
+
+struct Reduction {
+  AtomicOp op;
+  Type type;
+};
+
+class TensorStore final : public AsyncOp {
+ public:
+  TensorStore(const SharedRange& from, const BoxInMemory& to, std::optional<Reduction> reduction)
+      : from_(from),
+        to_(to),
+        reduction_(reduction),
+        data_(std::make_unique_for_overwrite<std::byte[]>(from.bytes)) {}
+  void read(Cluster&) override {
+    if (!from_.cta->shared.written().written(from_.offset, from_.bytes)) {
+      to_.box.for_pieces([&](uint32_t place, uint64_t, uint32_t bytes) {
+        require_written(*warp, lanes, SharedRange{from_.cta, from_.offset + place, bytes});
+      });
+    }
+    std::memcpy(data_.get(), from_.data(), from_.bytes);
+  }
+  void write(Cluster&) override {
+    if (!to_.range.allocation) return;
+    if (reduction_) return reduce();
+    to_.box.store({data_.get(), from_.bytes}, to_.range.data());
+    if (!to_.range.allocation->all_written()) {
+      to_.box.for_rows([&](uint32_t, uint64_t address) {
+        const GlobalRange row = to_.row(address);
+        row.allocation->mark(row.offset, row.bytes);
+      });
+    }
+  }
+  // Reductions of several clusters on the same elements follow each other in a fixed order.
+  bool needs_order(Milestone next) const override { return reduction_ && next == Milestone::writes_done; }
+  std::string describe() const override {
+    return tw::format("cp.{}async.bulk.tensor, a box of {} bytes", reduction_ ? "reduce." : "", from_.bytes);
+  }
+
+ private:
+  void reduce() {
+    to_.box.for_rows([&](uint32_t, uint64_t address) { require_written(*warp, lanes, to_.row(address)); });
+    const auto size = static_cast<uint32_t>(ptx::bytes(reduction_->type));
+    to_.box.for_pieces([&](uint32_t place, uint64_t address, uint32_t bytes) {
+      std::byte* to = to_.range.data() + (address - to_.box.low());
+      for (uint32_t at = 0; at < bytes; at += size) {
+        uint64_t old = 0, operand = 0;
+        std::memcpy(&old, to + at, size);
+        std::memcpy(&operand, data_.get() + place + at, size);
+        const uint64_t fresh = atomic_result(reduction_->op, reduction_->type, old, operand, true);
+        std::memcpy(to + at, &fresh, size);
+      }
+    });
+  }
+  SharedRange from_;
+  BoxInMemory to_;
+  std::optional<Reduction> reduction_;
+  std::unique_ptr<std::byte[]> data_;
+};
+
+enum class TensorOp : uint8_t { load, store, reduce, prefetch };
+
+struct TensorSpec {
+  TensorOp what = TensorOp::load;
+  uint32_t rank = 1;
+  AddressSpace map_space = AddressSpace::generic;
+  AddressRow map, shared, mbarrier;
+  Slot coordinates[kMaxTensorRank];
+  bool own_destination = false;  // .shared::cta
+  bool multicast = false, pair = false;
+  Slot cta_mask;
+  AtomicOp op = AtomicOp::add;
+};
+
+const TensorMapSpec& tensor_map(Warp& w, const TensorSpec& s, uint32_t lane) {
+  const uint32_t one = 1u << lane;
+  Addresses a{};
+  a.lane[lane] = s.map.of(w, lane);
+  LanePointers p;
+  resolve(w, one, s.map_space, a, kTensorMapBytes, kTensorMapAlign, AccessKind::read, p);
+  auto& maps = w.cluster().extensions.get<TensorMaps>([] { return std::make_unique<TensorMaps>(); });
+  const TensorMapSpec* map = maps.find(p.lane[lane]);
+  if (!map) w.fault(one, "the 128 bytes at {:#x} are no tensor map", a.lane[lane]);
+  if (const std::string broken = broken_rule(*map); !broken.empty()) w.fault(one, "tensor map: {}", broken);
+  if (map->rank != s.rank)
+    w.fault(one, "the instruction takes a tensor of {} dimensions, its tensor map has {}", s.rank, map->rank);
+  if (map->interleave != TensorMapSpec::Interleave::none)
+    w.raise(ErrorKind::not_modelled, one, "tensor maps with an interleaved layout");
+  if (map->swizzle_bytes() > map->row_bytes())
+    w.raise(ErrorKind::not_modelled, one,
+            tw::format("swizzle {} over boxes of {} bytes along dimension 0, which do not fill its span",
+                       name(map->swizzle), map->row_bytes()));
+  return *map;
+}
+
+BoxInMemory box_at(Warp& w, uint32_t lanes, const TensorMapSpec& map, const Coordinates& at,
+                   uint32_t shared_address) {
+  BoxInMemory box{TensorBox(map, at, shared_address), {}};
+  if (!box.box.outside())
+    box.range = global_range(w, lanes, box.box.low(), box.box.high() - box.box.low(), 1);
+  return box;
+}
+
+bool converts(TensorMapSpec::Type t) {
+  using enum TensorMapSpec::Type;
+  return t == f32_ftz || t == tf32 || t == tf32_ftz;
+}
+
+void issue_load(Warp& w, const TensorSpec& s, const TensorMapSpec& map, const Coordinates& at,
+                uint32_t lane) {
+  const uint32_t one = 1u << lane;
+  const uint64_t target = s.shared.of(w, lane), barrier = s.mbarrier.of(w, lane);
+  const SharedRange to = s.own_destination
+                             ? own_shared_range(w, one, target, map.box_bytes(), kSharedAlign, "destination")
+                             : shared_range(w, one, target, map.box_bytes(), kSharedAlign);
+  const SharedRange told = shared_range(w, one, barrier, 8, 8);
+  const uint32_t distance = told.cta->rank ^ to.cta->rank;
+  Destinations all{{to}, {static_cast<uint32_t>(barrier)}};
+  if (s.multicast) {
+    all = multicast(w, one, to, static_cast<uint32_t>(barrier), w.row<uint32_t>(s.cta_mask)[lane] & 0xFFFF,
+                    s.pair);
+  } else if (distance > (s.pair ? 1u : 0u)) {
+    w.fault(one, "the mbarrier lies in CTA rank {} and the destination in {}; with .cta_group::{} {}",
+            told.cta->rank, to.cta->rank, s.pair ? 2 : 1,
+            s.pair ? "they must lie in one pair" : "they must lie in one CTA");
+  }
+  for (const SharedRange& range : all.ranges) require_no_mbarrier(w, one, range);
+  const BoxInMemory from = box_at(w, one, map, at, static_cast<uint32_t>(target));
+  if (converts(map.type))
+    w.raise(ErrorKind::not_modelled, one, tw::format("tensor loads of type {}", name(map.type)));
+  if (map.nan_fill && !from.box.inside())
+    w.raise(ErrorKind::not_modelled, one, "the NaN that fills elements outside the tensor");
+  w.cluster().issue(std::make_shared<TensorLoad>(from, std::move(all)), copy_engine(w), w, one);
+}
+
+// PTX ISA, "cp.reduce.async.bulk.tensor", table of operations and element types.
+std::optional<Type> reduced_type(AtomicOp op, TensorMapSpec::Type t) {
+  using enum TensorMapSpec::Type;
+  const bool integer = t == u32 || t == s32 || t == u64 || t == s64;
+  switch (op) {
+    case AtomicOp::inc:
+    case AtomicOp::dec: return t == u32 ? std::optional(Type::u32) : std::nullopt;
+    case AtomicOp::and_:
+    case AtomicOp::or_:
+    case AtomicOp::xor_:
+      if (!integer) return std::nullopt;
+      return t == u32 || t == s32 ? Type::b32 : Type::b64;
+    default: break;
+  }
+  const bool add = op == AtomicOp::add;
+  switch (t) {
+    case u32: return Type::u32;
+    case s32: return Type::s32;
+    case u64: return Type::u64;
+    case s64: return add ? std::nullopt : std::optional(Type::s64);
+    case f32: return add ? std::optional(Type::f32) : std::nullopt;
+    case f16: return Type::f16;
+    case bf16: return Type::bf16;
+    default: return std::nullopt;
+  }
+}
+
+void issue_store(Warp& w, const TensorSpec& s, const TensorMapSpec& map, const Coordinates& at,
+                 uint32_t lane) {
+  const uint32_t one = 1u << lane;
+  std::optional<Reduction> reduction;
+  if (s.what == TensorOp::reduce) {
+    const auto type = reduced_type(s.op, map.type);
+    if (!type) w.fault(one, "this reduction does not exist for tensors of type {}", name(map.type));
+    reduction = Reduction{s.op, *type};
+  }
+  if (converts(map.type))
+    w.raise(ErrorKind::not_modelled, one, tw::format("tensor stores of type {}", name(map.type)));
+  for (uint32_t i = 0; i < map.rank; ++i) {
+    // PTX ISA, "Restriction on Tensor Copy instructions".
+    if (at[i] < 0) w.fault(one, "coordinate {} of a tensor store is {}; it must not be negative", i, at[i]);
+  }
+  const uint64_t source = s.shared.of(w, lane);
+  const SharedRange from = own_shared_range(w, one, source, map.box_bytes(), kSharedAlign, "source");
+  auto op =
+      std::make_shared<TensorStore>(from, box_at(w, one, map, at, static_cast<uint32_t>(source)), reduction);
+  w.cluster().issue(op, copy_engine(w), w, one);
+  w.bulk.add(std::move(op));
+}
+
+Flow run_tensor(Warp& w, const Inst& i, uint32_t lanes) {
+  const auto& s = *static_cast<const TensorSpec*>(i.extra);
+  for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<uint32_t>(std::countr_zero(rest));
+    const TensorMapSpec& map = tensor_map(w, s, lane);
+    Coordinates at{};
+    for (uint32_t n = 0; n < s.rank; ++n) at[n] = w.row<int32_t>(s.coordinates[n])[lane];
+    if (s.what == TensorOp::load) issue_load(w, s, map, at, lane);
+    else if (s.what == TensorOp::prefetch) box_at(w, 1u << lane, map, at, 0);
+    else issue_store(w, s, map, at, lane);
+  }
+  return Flow::next;
+}
+
+// ---- decoding ----
+
+void decode_tensor_operand(Decoding& d, TensorSpec& s, size_t operand) {
+  const auto* tensor = d.operand(operand).as<ptx::TensorAddress>();
+  if (!tensor) d.unsupported("a tensor operand of this form");
+  const auto map = d.address(tensor->map.front());
+  s.map = {map.base, map.wide, map.offset};
+  s.map_space = map.variable == ptx::Space::none ? AddressSpace::generic : address_space(map.variable);
+  if (tensor->coordinates.size() != s.rank)
+    throw Error(
+        ErrorKind::user, d.ptx.loc,
+        tw::format("{} has {} coordinates, it needs {}", d.ptx.text(), tensor->coordinates.size(), s.rank));
+  for (size_t i = 0; i < s.rank; ++i) s.coordinates[i] = d.source(tensor->coordinates[i], 4);
+}
+
+void take_mode(Decoding& d) {
+  for (std::string_view mode :
+       {"tile::gather4", "tile::scatter4", "im2col", "im2col::w", "im2col::w::128", "im2col_no_offs"}) {
+    if (d.ptx.has(mode)) d.unsupported(tw::format("the mode .{}", mode));
+  }
+  d.take("tile");
+}
+
+}  // namespace
+
+void decode_bulk_tensor(Decoding& d, bool reduce) {
+  TensorSpec s;
+  d.take("tensor");
+  const std::string_view dim = d.take_one_of({"1d", "2d", "3d", "4d", "5d"});
+  if (dim.empty()) d.unsupported("a tensor of this rank");
+  s.rank = static_cast<uint32_t>(dim[0] - '0');
+  take_mode(d);
+  const bool hint = d.take("L2::cache_hint");
+  const bool prefetch = d.take("prefetch");
+  d.take("L2");
+  // The first space is the destination.
+  const std::string_view to = d.take_one_of({"global", "shared::cta", "shared::cluster"});
+  d.take_one_of({"global", "shared::cta", "shared::cluster"});
+  size_t next = 0;
+  if (prefetch) {
+    s.what = TensorOp::prefetch;
+    decode_tensor_operand(d, s, next++);
+  } else if (to == "global") {
+    s.what = reduce ? TensorOp::reduce : TensorOp::store;
+    d.take("bulk_group");
+    decode_tensor_operand(d, s, next++);
+    s.shared = address_row(d, next++);
+    if (reduce) {
+      s.op = take_atomic_op(d);
+      d.mark_ordered();
+    }
+  } else {
+    s.own_destination = to == "shared::cta";
+    d.take("mbarrier::complete_tx::bytes");
+    s.pair = d.take_one_of({"cta_group::1", "cta_group::2"}) == "cta_group::2";
+    s.shared = address_row(d, next++);
+    decode_tensor_operand(d, s, next++);
+    s.mbarrier = address_row(d, next++);
+    if (d.take("multicast::cluster")) {
+      s.multicast = true;
+      s.cta_mask = d.source(next++, 2);
+    }
+  }
+  if (hint) d.source(next++, 8);
+  d.inst.extra = d.keep(s);
+  d.inst.run = &run_tensor;
+}
+
+}  // namespace tw::sim
