@@ -91,7 +91,7 @@ void one(const Session& session, const Options& o) {
   const machine::Roofline r = machine::roofline(c.work, peak);
 
   if (!o.svg.empty()) {
-    report::RooflineChart chart{.title = format("{} on {}", c.label, gpu.name),
+    report::RooflineChart chart{.title = format("Roofline of {}, {}", gpu.name, o.dtype),
                                 .ceilings = {{o.dtype, peak.flops_per_second}},
                                 .bytes_per_second = peak.bytes_per_second,
                                 .points = {{c.label, c.work.intensity()}}};

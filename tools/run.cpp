@@ -61,7 +61,8 @@ std::string to_text(const kernels::GemmKernel& kernel, const Device& device, con
   if (device.simulated()) {
     lines.emplace_back("schedule", sim::to_string(request.schedule));
     lines.emplace_back("simulated",
-                       format("{} CTAs, {} warp instructions in {}", outcome.launch.sim.ctas,
+                       format("{} {}, {} warp instructions in {}", outcome.launch.sim.ctas,
+                              outcome.launch.sim.ctas == 1 ? "CTA" : "CTAs",
                               report::count(static_cast<double>(outcome.launch.sim.warp_instructions)),
                               report::seconds(outcome.launch.seconds)));
   } else {

@@ -1,6 +1,9 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
 #include "tilewright/lower/lower.h"
@@ -17,6 +20,25 @@ struct Options {
   bool ir = false, ptx = false;
 };
 
+// The module's text with each instruction's place in the C++ source as a comment: still PTX.
+std::string with_source_lines(const Compiled& compiled) {
+  std::map<uint32_t, SourceLoc> places;
+  for (const auto& item : compiled.module->items)
+    if (const auto* function = std::get_if<ptx::Function>(&item))
+      for (const auto& statement : function->body)
+        if (const auto* i = std::get_if<ptx::Instruction>(&statement); i && i->loc) places[i->line] = i->loc;
+  constexpr size_t column = 90;
+  std::string out;
+  std::istringstream text(*compiled.text);
+  uint32_t number = 0;
+  for (std::string line; std::getline(text, line); out += line + "\n")
+    if (const auto place = places.find(++number); place != places.end()) {
+      line.resize(std::max(line.size() + 2, column), ' ');
+      line += "// " + to_string(place->second);
+    }
+  return out;
+}
+
 void show(const Session& session, const Options& o) {
   const auto& kernel = kernels::gemm_kernel(o.kernel);
   const auto shape = o.shape.of(kernel);
@@ -26,7 +48,7 @@ void show(const Session& session, const Options& o) {
   if (ir) json["ir"] = ir::print(recorded, true);
   if (o.ptx) {
     const Compiled compiled = lower(recorded);
-    json["ptx"] = *compiled.text;
+    json["ptx"] = with_source_lines(compiled);
     json["notes"] = compiled.notes;
   }
   if (session.json) return print_json(json);

@@ -190,6 +190,12 @@ TEST_F(Tw, ShowPrintsThePtxThatRuns) {
   EXPECT_NE(hopper.out.find(".target sm_90a"), std::string::npos);
   EXPECT_NE(hopper.out.find("wgmma.mma_async.sync.aligned"), std::string::npos);
   EXPECT_EQ(hopper.out.find("tcgen05"), std::string::npos);
+  // Every instruction shows where it comes from.
+  std::istringstream lines(hopper.out.substr(hopper.out.find("  ld.param")));
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("  ") && !line.starts_with("  //")) {
+      EXPECT_NE(line.find("// kernels/gemm/"), std::string::npos) << line;
+    }
 }
 
 TEST_F(Tw, ShowPrintsTileOperationsWithTheirLines) {

@@ -185,7 +185,8 @@ class KernelBuilder {
 
   void launch(const LaunchSpec& spec, Where where = Where::current());
 
-  // Parameters: a run-time size, a number, a dense row-major tensor.
+  // Parameters: a run-time size, a number, a dense row-major tensor. A launch is given the tensors and then
+  // the numbers, both in the order of declaration; sizes come from the tensors' shapes.
   Expr size(std::string_view name, Where where = Where::current());
   Expr scalar(DType type, std::string_view name, Where where = Where::current());
   Tile global(DType type, std::vector<Expr> shape, std::string_view name, Where where = Where::current());

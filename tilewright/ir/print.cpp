@@ -185,9 +185,9 @@ std::string to_string(const Tile& tile) {
   for (const TileDim& d : tile.dims) {
     if (!s.empty()) s += ", ";
     if (!d.kept) s += to_string(d.offset);
-    else if (d.extent == 0) s += to_string(d.offset) + " + ?";
+    else if (d.extent == 0) s += to_string(d.offset) + " : +?";
     else if (auto c = d.offset.constant()) s += format("{}:{}", *c, *c + d.extent);
-    else s += format("{} + {}", to_string(d.offset), d.extent);
+    else s += format("{} : +{}", to_string(d.offset), d.extent);
   }
   return tile.buffer->name + "[" + s + "]";
 }

@@ -33,8 +33,8 @@ void plan_shared(const ir::Kernel& k, MemoryPlan& plan, ptx::DebugMap& names) {
     uint64_t begin = round_up(plan.shared_bytes, uint64_t{b->align});
     plan.shared[b.get()] = begin;
     plan.shared_bytes = begin + bytes;
-    ptx::Region r{b->name,       begin, begin + bytes, b->dtype, shape_of(*b), b->shape.size() > 2,
-                  b->is_barrier, b->loc};
+    const bool staged = b->is_barrier ? b->shape[0].constant() != 1 : b->shape.size() > 2;
+    ptx::Region r{b->name, begin, begin + bytes, b->dtype, shape_of(*b), staged, b->is_barrier, b->loc};
     names.shared.push_back(std::move(r));
     parts.push_back({b->loc, format("'{}' takes {} bytes", b->name, bytes)});
   }

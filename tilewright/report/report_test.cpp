@@ -84,6 +84,7 @@ TEST(Numbers, ThreeSignificantDigits) {
   EXPECT_EQ(seconds(0.00082), "820 us");
   EXPECT_EQ(seconds(9.9996e-4), "1.00 ms");
   EXPECT_EQ(seconds(1.23e-8), "12.3 ns");
+  EXPECT_EQ(seconds(1.25e-12), "1.25 ps");
   EXPECT_EQ(bytes(232448), "227 KiB");
   EXPECT_EQ(bytes(233472), "228 KiB");
   EXPECT_EQ(scientific(0.000312), "3.1e-04");

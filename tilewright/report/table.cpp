@@ -119,7 +119,8 @@ std::string seconds(double value) {
   if (magnitude >= 0.9995) return digits(value) + " s";
   if (magnitude >= 0.9995e-3) return digits(value * 1e3) + " ms";
   if (magnitude >= 0.9995e-6) return digits(value * 1e6) + " us";
-  return digits(value * 1e9) + " ns";
+  if (magnitude >= 0.9995e-9) return digits(value * 1e9) + " ns";
+  return digits(value * 1e12) + " ps";
 }
 
 std::string bytes(double value) {

@@ -271,7 +271,7 @@ Cluster::Stop Cluster::run(uint64_t budget) {
           action.warp->fault(kAllLanes, "the cluster executed more than the limit of {} warp instructions",
                              limit);
         }
-        if (action.warp->idle_epoch == epoch) check_livelock(*action.warp);
+        if (action.warp->idle_epoch == epoch) check_livelock();
         break;
       }
       case Action::Kind::advance:
@@ -311,41 +311,65 @@ void Cluster::quiescent() {
 }
 
 // Warps that only poll do not suspend; when nothing else happens for long they never will see a change.
-void Cluster::check_livelock(Warp& warp) {
+void Cluster::check_livelock() {
   constexpr uint64_t kPatience = 1 << 20;
   if (++idle_polls_ < kPatience) return;
-  (void)warp;
   report_deadlock("deadlock: warps poll for something that nothing in the cluster can bring about");
 }
 
+namespace {
+
+// Where lanes of a warp stand and what they wait for.
+std::string describe_blocked(const Warp& w, const Fragment& f, const ptx::Instruction* inst) {
+  std::string text = w.role_and_lanes_of(f);
+  if (inst) {
+    if (inst->loc) text += ", " + to_string(inst->loc);
+    text += tw::format(": {}", inst->text());
+    if (inst->line) text += tw::format(" (line {} of the PTX)", inst->line);
+  }
+  switch (f.state) {
+    case Fragment::State::waiting: return text + ", waits for " + f.wait.kind->describe(w, f.wait);
+    case Fragment::State::reconverging:
+      return text + tw::format(", waits for lanes {:#010x} of its warp", f.members & w.live() & ~f.lanes);
+    case Fragment::State::runnable: return text + ", polls";
+    case Fragment::State::ordering: return text + ", accesses global memory";
+  }
+  return text;
+}
+
+struct BlockedWarps {  // neighbours of one CTA that wait alike
+  const Cta* cta;
+  uint32_t first, last;
+  std::string what;
+
+  bool takes(const Warp& w, std::string_view text) const {
+    return cta == &w.cta() && last + 1 == w.index() && what == text;
+  }
+};
+
+}  // namespace
+
 void Cluster::report_deadlock(const char* headline) {
   std::string text = headline;
-  constexpr size_t kMax = 64;
-  size_t listed = 0, blocked = 0;
   SourceLoc loc;
-  for (Warp* w : warps) {
+  std::vector<BlockedWarps> blocked;
+  for (const Warp* w : warps) {
     for (const Fragment& f : w->fragments()) {
-      ++blocked;
-      if (++listed > kMax) continue;
       const ptx::Instruction* inst = grid.program.code.source[f.pc];
-      text += "\n  " + w->where_of(f);
-      if (inst) {
-        if (!loc) loc = inst->loc;
-        if (inst->loc) text += ", " + to_string(inst->loc);
-        text += tw::format(": {}", inst->text());
-        if (inst->line) text += tw::format(" (line {} of the PTX)", inst->line);
-      }
-      switch (f.state) {
-        case Fragment::State::waiting: text += ", waits for " + f.wait.kind->describe(*w, f.wait); break;
-        case Fragment::State::reconverging:
-          text += tw::format(", waits for lanes {:#010x} of its warp", f.members & w->live() & ~f.lanes);
-          break;
-        case Fragment::State::runnable: text += ", polls"; break;
-        case Fragment::State::ordering: text += ", accesses global memory"; break;
-      }
+      if (inst && !loc) loc = inst->loc;
+      std::string what = describe_blocked(*w, f, inst);
+      if (!blocked.empty() && blocked.back().takes(*w, what)) blocked.back().last = w->index();
+      else blocked.push_back({&w->cta(), w->index(), w->index(), std::move(what)});
     }
   }
-  if (blocked > kMax) text += tw::format("\n  and {} more", blocked - kMax);
+  constexpr size_t kMax = 64;
+  for (size_t i = 0; i < std::min(blocked.size(), kMax); ++i) {
+    const BlockedWarps& b = blocked[i];
+    text += b.first == b.last
+                ? tw::format("\n  {}, warp {}{}", b.cta->name(), b.first, b.what)
+                : tw::format("\n  {}, warps {} to {}{}", b.cta->name(), b.first, b.last, b.what);
+  }
+  if (blocked.size() > kMax) text += tw::format("\n  and {} more", blocked.size() - kMax);
   for (const auto& engine : engines_) {
     for (const auto& op : engine->in_flight())
       text += tw::format("\n  in flight: {} ({})", op->describe(), name(op->milestone()));
@@ -354,6 +378,8 @@ void Cluster::report_deadlock(const char* headline) {
 }
 
 // ---- CTA ----
+
+std::string Cta::name() const { return tw::format("CTA ({}, {}, {})", id.x, id.y, id.z); }
 
 Cta::Cta(Cluster& owner, uint32_t cluster_rank)
     : cluster(owner), rank(cluster_rank), shared(owner.grid.shared_bytes) {

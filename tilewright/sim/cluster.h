@@ -77,6 +77,7 @@ class Cta {
   const std::unordered_map<uint32_t, MBarrier>& mbarriers() const { return mbarriers_; }
 
   void start(Dim3 cta_id);                            // a fresh CTA: poison memory, all warps at the entry
+  std::string name() const;                           // "CTA (1, 0, 0)"
   std::string name_of_shared(uint32_t offset) const;  // "As[1] + 64 bytes", "shared byte 4096"
 
  private:
@@ -173,7 +174,7 @@ class Cluster {
   void wake();
   bool finished() const { return live_warps_ == 0 && in_flight_ == 0; }
   void quiescent();
-  void check_livelock(Warp& warp);
+  void check_livelock();
   [[noreturn]] void report_deadlock(const char* headline);
   Observer* observer_;
   std::vector<std::unique_ptr<Engine>> engines_;

@@ -380,10 +380,10 @@ bool Warp::expire_waits() {
 // ---- messages ----
 
 namespace {
-std::string place(const Warp& warp, uint32_t pc, uint32_t lanes) {
-  const Dim3& id = warp.cta().id;
+// " (role load), lane 3": the role of an instruction and which lanes of the warp, nothing for all of them.
+std::string role_and_lanes(const Warp& warp, uint32_t pc, uint32_t lanes) {
   const Program::Impl& program = warp.cluster().grid.program;
-  std::string text = tw::format("CTA ({}, {}, {}), warp {}", id.x, id.y, id.z, warp.index());
+  std::string text;
   const ptx::Instruction* inst = pc < program.code.source.size() ? program.code.source[pc] : nullptr;
   if (inst && program.names && inst->role >= 0 &&
       static_cast<size_t>(inst->role) < program.names->roles.size())
@@ -394,8 +394,10 @@ std::string place(const Warp& warp, uint32_t pc, uint32_t lanes) {
 }
 }  // namespace
 
-std::string Warp::where(uint32_t lanes) const { return place(*this, current_.pc, lanes); }
-std::string Warp::where_of(const Fragment& f) const { return place(*this, f.pc, f.lanes); }
+std::string Warp::where(uint32_t lanes) const {
+  return tw::format("{}, warp {}{}", cta().name(), index(), role_and_lanes(*this, current_.pc, lanes));
+}
+std::string Warp::role_and_lanes_of(const Fragment& f) const { return role_and_lanes(*this, f.pc, f.lanes); }
 
 void Warp::raise(ErrorKind kind, uint32_t lanes, std::string message) const {
   const ptx::Instruction* inst = current_.pc < code_->source.size() ? code_->source[current_.pc] : nullptr;

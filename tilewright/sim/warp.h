@@ -103,7 +103,7 @@ class Warp {
     raise(ErrorKind::fault, lanes, tw::vformat(text, fmt::make_format_args(args...)));
   }
   [[noreturn]] void raise(ErrorKind kind, uint32_t lanes, std::string message) const;
-  std::string where_of(const Fragment& f) const;
+  std::string role_and_lanes_of(const Fragment& f) const;
   std::string where(uint32_t lanes) const;  // "CTA (1, 0, 0), warp 4 (role mma), lane 0"
 
   // --- for the cluster and schedulers ---
