@@ -136,9 +136,28 @@ class Gpu:
         self.call("cuMemcpyDtoH_v2", data, address, ctypes.c_size_t(count))
         return data.raw
 
-    def launch(self, function, grid, block, dynamic_shared, addresses):
-        pointers = (ctypes.c_void_p * len(addresses))(
-            *[ctypes.cast(ctypes.pointer(a), ctypes.c_void_p) for a in addresses])
+    # cuda.h, CUtensorMapDataType and CUtensorMapSwizzle
+    MAP_TYPES = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16", "f32_ftz", "tf32", "tf32_ftz")
+    MAP_SWIZZLES = ("none", "32B", "64B", "128B")
+
+    def tensor_map(self, description, address):
+        """A tensor map object, 128 bytes at a multiple of 64, as a ctypes array."""
+        rank = len(description["dims"])
+        memory = ctypes.create_string_buffer(128 + 64)
+        result = (ctypes.c_char * 128).from_buffer(memory, -ctypes.addressof(memory) % 64)
+
+        def array(kind, field, count):
+            return (kind * max(count, 1))(*description[field])
+
+        self.call("cuTensorMapEncodeTiled", result, self.MAP_TYPES.index(description["type"]), rank, address,
+                  array(ctypes.c_uint64, "dims", rank), array(ctypes.c_uint64, "strides", rank - 1),
+                  array(ctypes.c_uint32, "box", rank), array(ctypes.c_uint32, "element_strides", rank), 0,
+                  self.MAP_SWIZZLES.index(description["swizzle"]), 0, int(description["fill"] == "nan"))
+        return result
+
+    def launch(self, function, grid, block, dynamic_shared, parameters):
+        pointers = (ctypes.c_void_p * len(parameters))(
+            *[ctypes.cast(ctypes.pointer(p), ctypes.c_void_p) for p in parameters])
         self.call("cuLaunchKernel", function, *grid, *block, dynamic_shared, None, pointers, None)
         self.call("cuCtxSynchronize")
 
@@ -149,6 +168,8 @@ def run_case(gpu, name):
     function = gpu.load_entry(ptx_of(name), case["entry"], case["dynamic_shared"])
     inputs = [gpu.buffer(values.to_bytes(a["type"], values.elements_of(a))) for a in case["inputs"]]
     outputs = [gpu.buffer(bytes(a["count"] * values.size(a["type"]))) for a in case["outputs"]]
+    place = {a["name"]: address for a, address in zip(case["inputs"] + case["outputs"], inputs + outputs)}
+    maps = [gpu.tensor_map(m, place[m["array"]]) for m in case.get("maps", [])]
     runs = []
     for filling in FILLINGS:
         for array, address in zip(case["outputs"], outputs):
@@ -156,7 +177,7 @@ def run_case(gpu, name):
             count = array["count"] * values.size(array["type"])
             gpu.write(address, bytes([filling]) * count if initial is None
                       else values.to_bytes(array["type"], initial))
-        gpu.launch(function, case["grid"], case["block"], case["dynamic_shared"], inputs + outputs)
+        gpu.launch(function, case["grid"], case["block"], case["dynamic_shared"], inputs + outputs + maps)
         runs.append({array["name"]: gpu.read(address, array["count"] * values.size(array["type"]))
                      for array, address in zip(case["outputs"], outputs)})
     for array in case["outputs"]:

@@ -20,11 +20,13 @@ class Case:
     grid: list = field(default_factory=lambda: [1, 1, 1])
     cluster: list = field(default_factory=lambda: [1, 1, 1])
     dynamic_shared: int = 0
+    maps: list = field(default_factory=list)
 
     def json(self):
+        maps = {"maps": self.maps} if self.maps else {}
         return {"title": self.title, "section": self.section, "entry": entry_of(self.name), "grid": self.grid,
                 "block": self.block, "cluster": self.cluster, "dynamic_shared": self.dynamic_shared,
-                "inputs": self.inputs, "outputs": self.outputs, "recorded": None, "expected": None}
+                "inputs": self.inputs, "outputs": self.outputs, **maps, "recorded": None, "expected": None}
 
 
 CASES = {}
@@ -88,6 +90,13 @@ def output(name, type_name, count, relative=None, absolute=None, initial=None):
     return array
 
 
+def tensor_map(array, type_name, dims, strides, box, element_strides=None, swizzle="none", fill="zero"):
+    """A tensor map over an array: the arguments of cuTensorMapEncodeTiled, innermost dimension first; `strides` in bytes,
+    of all dimensions but the first."""
+    return {"array": array["name"], "type": type_name, "dims": list(dims), "strides": list(strides), "box": list(box),
+            "element_strides": list(element_strides or [1] * len(dims)), "swizzle": swizzle, "fill": fill}
+
+
 def pairs(first, second):
     """All pairs of two lists, as two lists."""
     return [a for a in first for _ in second], [b for _ in first for b in second]
@@ -97,8 +106,9 @@ def pairs(first, second):
 
 
 def module(title, section, entry, parameters, body, directives="", globals_=""):
-    """The text of a module with one entry whose parameters are all addresses."""
-    params = ",\n".join(f"    .param .u64 {p}" for p in parameters)
+    """The text of a module with one entry whose parameters are addresses, and tensor maps when named map_..."""
+    params = ",\n".join(f"    .param .align 64 .b8 {p}[128]" if p.startswith("map_") else f"    .param .u64 {p}"
+                        for p in parameters)
     lines = [f"// {title}"] + [f"// PTX ISA: {s}" for s in section.split("; ")]
     lines += [f".version {VERSION}", ".target sm_90a", ".address_size 64", ""]
     if globals_:
@@ -109,9 +119,11 @@ def module(title, section, entry, parameters, body, directives="", globals_=""):
 
 
 def freeform(name, title, section, body, inputs=(), outputs=(), directives="", globals_="", **launch):
-    """A case whose body is written out. Parameters are in_NAME for inputs and out_NAME for outputs, in this order."""
+    """A case whose body is written out. Parameters are in_NAME for inputs, out_NAME for outputs and map_NAME for tensor
+    maps (NAME being the array's), in this order."""
     inputs, outputs = list(inputs), list(outputs)
     parameters = [f"in_{a['name']}" for a in inputs] + [f"out_{a['name']}" for a in outputs]
+    parameters += [f"map_{m['array']}" for m in launch.get("maps", [])]
     text = module(title, section, entry_of(name), parameters, body, directives, globals_)
     add(Case(name, title, section, text, inputs, outputs, **launch))
 
