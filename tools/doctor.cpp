@@ -91,7 +91,7 @@ void programs(std::vector<Finding>& out) {
                         "part of the CUDA toolkit; not needed to build or run", {"/usr/local/cuda/bin"},
                         "release"));
   out.push_back(program("clang-format", "./dev format", "apt-get install clang-format"));
-  out.push_back(program("clang-tidy", "./dev lint", "apt-get install clang-tidy", {}, "version"));
+  out.push_back(program("clang-tidy-19", "./dev lint", "apt-get install clang-tidy-19", {}, "version"));
   out.push_back(
       program("rsvg-convert", "turns the SVG drawings of tw into PNG", "apt-get install librsvg2-bin"));
 }

@@ -257,7 +257,7 @@ void record_case(const std::string& root, const std::string& name, std::span<con
   Json expected = Json::object();
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Json& description = json["outputs"][i];
-    expected[description["name"]] =
+    expected[description["name"].get<std::string>()] =
         encode(element_from_name(description["type"].get<std::string>()), outputs[i]);
   }
   json["expected"] = expected;

@@ -315,82 +315,92 @@ Expr coordinate(int dimension) {
   return wrap(std::move(n));
 }
 
+namespace {
+
+bool not_negative(const Range& r) { return r.lo && *r.lo >= 0; }
+
+Range range_of(ScopeId id) {
+  switch (id) {
+    case ScopeId::lane: return {0, 31};
+    case ScopeId::warp: return {0, 31};
+    case ScopeId::warpgroup: return {0, 7};
+    case ScopeId::warp_in_warpgroup: return {0, 3};
+    case ScopeId::thread_in_warpgroup: return {0, 127};
+    case ScopeId::thread: return {0, 1023};
+    case ScopeId::cluster_rank: return {0, 15};
+    case ScopeId::grid_x:
+    case ScopeId::grid_y:
+    case ScopeId::grid_z: return {1, INT32_MAX};
+    default: return {0, INT32_MAX};
+  }
+}
+
+Range range_of_sum_or_product(const Expr& e) {
+  if (is_float(e.type())) return {};
+  Linear sum = linear(e);
+  if (sum.terms.size() != 1 || !same(sum.terms[0].atom, e)) return range(sum);
+  Range a = range(e->args[0]), b = range(e->args[1]);  // a product of two unknowns
+  if (!not_negative(a) || !not_negative(b)) return {};
+  return {*a.lo * *b.lo, a.hi && b.hi ? std::optional(*a.hi * *b.hi) : std::nullopt};
+}
+
+Range range_of_quotient(const Range& a, const Expr& divisor) {
+  auto d = divisor.constant();
+  if (!d || *d <= 0) {
+    if (not_negative(a) && not_negative(range(divisor))) return {0, a.hi};
+    return {};
+  }
+  auto down = [&](std::optional<int64_t> v) {
+    return v ? std::optional((*v - (*v < 0 ? *d - 1 : 0)) / *d) : v;
+  };
+  return {down(a.lo), down(a.hi)};
+}
+
+Range range_of_remainder(const Expr& divisor) {
+  Range d = range(divisor);
+  if (!d.lo || *d.lo <= 0) return {};
+  return {0, d.hi ? std::optional(*d.hi - 1) : std::nullopt};
+}
+
+Range range_of_bits(Op op, const Range& a, const Range& b) {
+  if (op == Op::bit_and) {
+    if (not_negative(a) && a.hi) return {0, a.hi};
+    if (not_negative(b) && b.hi) return {0, b.hi};
+    return {};
+  }
+  if (!not_negative(a) || !not_negative(b) || !a.hi || !b.hi) return {};
+  return {0, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max(*a.hi, *b.hi)) + 1)) - 1};
+}
+
+// min and max keep a bound that only one side has; select does not.
+Range range_of_choice(Op op, const Range& a, const Range& b) {
+  auto of_both = [](auto pick, std::optional<int64_t> x, std::optional<int64_t> y, bool one_is_enough) {
+    if (x && y) return std::optional(pick(*x, *y));
+    return one_is_enough ? (x ? x : y) : std::nullopt;
+  };
+  auto least = [](int64_t x, int64_t y) { return std::min(x, y); };
+  auto most = [](int64_t x, int64_t y) { return std::max(x, y); };
+  return {op == Op::max ? of_both(most, a.lo, b.lo, true) : of_both(least, a.lo, b.lo, false),
+          op == Op::min ? of_both(least, a.hi, b.hi, true) : of_both(most, a.hi, b.hi, false)};
+}
+
+}  // namespace
+
 Range range(const Expr& e) {
-  if (auto c = e.constant()) return {*c, *c};
+  if (auto c = e.constant()) return {c, c};
   switch (e->op) {
     case Op::variable: return {e->variable->lo, e->variable->hi};
-    case Op::scope_id:
-      switch (e->id) {
-        case ScopeId::lane: return {0, 31};
-        case ScopeId::warp: return {0, 31};
-        case ScopeId::warpgroup: return {0, 7};
-        case ScopeId::warp_in_warpgroup: return {0, 3};
-        case ScopeId::thread_in_warpgroup: return {0, 127};
-        case ScopeId::thread: return {0, 1023};
-        case ScopeId::cluster_rank: return {0, 15};
-        case ScopeId::grid_x:
-        case ScopeId::grid_y:
-        case ScopeId::grid_z: return {1, INT32_MAX};
-        default: return {0, INT32_MAX};
-      }
+    case Op::scope_id: return range_of(e->id);
     case Op::add:
-    case Op::mul: {
-      if (is_float(e.type())) return {};
-      Linear sum = linear(e);
-      if (sum.terms.size() == 1 && same(sum.terms[0].atom, e)) {  // a product of two unknowns
-        Range a = range(e->args[0]), b = range(e->args[1]);
-        if (!(a.lo && b.lo && *a.lo >= 0 && *b.lo >= 0)) return {};
-        return {*a.lo * *b.lo, a.hi && b.hi ? std::optional(*a.hi * *b.hi) : std::nullopt};
-      }
-      return range(sum);
-    }
-    case Op::div: {
-      auto d = e->args[1].constant();
-      Range a = range(e->args[0]);
-      if (!d || *d <= 0) {
-        if (a.lo && *a.lo >= 0) return {0, a.hi};
-        return {};
-      }
-      auto down = [&](std::optional<int64_t> v) {
-        return v ? std::optional((*v - (*v < 0 ? *d - 1 : 0)) / *d) : v;
-      };
-      return {down(a.lo), down(a.hi)};
-    }
-    case Op::mod: {
-      auto d = e->args[1].constant();
-      if (d && *d > 0) return {0, *d - 1};
-      Range b = range(e->args[1]);
-      if (b.lo && *b.lo > 0) return {0, b.hi ? std::optional(*b.hi - 1) : std::nullopt};
-      return {};
-    }
+    case Op::mul: return range_of_sum_or_product(e);
+    case Op::div: return range_of_quotient(range(e->args[0]), e->args[1]);
+    case Op::mod: return range_of_remainder(e->args[1]);
     case Op::bit_xor:
-    case Op::bit_or: {
-      Range a = range(e->args[0]), b = range(e->args[1]);
-      if (!(a.lo && b.lo && a.hi && b.hi && *a.lo >= 0 && *b.lo >= 0)) return {};
-      return {0, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max(*a.hi, *b.hi)) + 1)) - 1};
-    }
-    case Op::bit_and: {
-      Range a = range(e->args[0]), b = range(e->args[1]);
-      if (a.lo && *a.lo >= 0 && a.hi) return {0, a.hi};
-      if (b.lo && *b.lo >= 0 && b.hi) return {0, b.hi};
-      return {};
-    }
+    case Op::bit_or:
+    case Op::bit_and: return range_of_bits(e->op, range(e->args[0]), range(e->args[1]));
     case Op::min:
-    case Op::max:
-    case Op::select: {
-      size_t first = e->op == Op::select ? 1 : 0;
-      Range a = range(e->args[first]), b = range(e->args[first + 1]);
-      Range r;
-      if (e->op != Op::max || (a.lo && b.lo)) {
-        if (e->op == Op::max) r.lo = std::max(*a.lo, *b.lo);
-        else if (a.lo && b.lo) r.lo = std::min(*a.lo, *b.lo);
-      } else {
-        r.lo = a.lo ? a.lo : b.lo;
-      }
-      if (e->op == Op::min) r.hi = a.hi && b.hi ? std::min(*a.hi, *b.hi) : (a.hi ? a.hi : b.hi);
-      else if (a.hi && b.hi) r.hi = std::max(*a.hi, *b.hi);
-      return r;
-    }
+    case Op::max: return range_of_choice(e->op, range(e->args[0]), range(e->args[1]));
+    case Op::select: return range_of_choice(e->op, range(e->args[1]), range(e->args[2]));
     case Op::cast:
       if (is_integer(e->args[0].type()) && bits(e.type()) >= bits(e->args[0].type()))
         return range(e->args[0]);

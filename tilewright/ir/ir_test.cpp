@@ -91,6 +91,24 @@ RC_GTEST_PROP(SimplifyProperty, KeepsTheValue, ()) {
   RC_ASSERT(!r.hi || *r.hi >= v);
 }
 
+TEST(Range, OfOperationsOnRunTimeValues) {
+  Expr x = bounded("x", 3, 100), size = bounded("size", 0, 20), any = bounded("any", -4, 4);
+  auto expect = [](const Expr& e, std::optional<int64_t> lo, std::optional<int64_t> hi) {
+    Range r = range(e);
+    EXPECT_EQ(r.lo, lo) << to_string(e);
+    EXPECT_EQ(r.hi, hi) << to_string(e);
+  };
+  expect(x / size, 0, 100);
+  expect(x / any, {}, {});  // 100 / -1
+  expect(any / 3, -2, 1);   // rounds down
+  expect(x % 8, 0, 7);
+  expect(x % any, {}, {});
+  expect(x * size, 0, 2000);
+  expect(max(x, any), 3, 100);
+  expect(min(x, any), -4, 4);
+  expect(select(x < 7, x, any), -4, 100);
+}
+
 // The reference system's cases (facts: execution scopes).
 TEST(ActiveSet, GuardsNarrowExactly) {
   ActiveSet all = ActiveSet::all(512);

@@ -49,8 +49,8 @@ std::string_view long_name(std::string_view s) {
 
 std::optional<Axis> find_locked(const Registry& r, std::string_view name) {
   name = long_name(name);
-  for (uint16_t i = 0; i < predefined.size(); ++i)
-    if (predefined[i] == name) return Axis(i, i >= first_thread_axis);
+  for (size_t i = 0; i < predefined.size(); ++i)
+    if (predefined[i] == name) return Axis(static_cast<uint16_t>(i), i >= first_thread_axis);
   for (size_t i = 0; i < r.named.size(); ++i)
     if (r.named[i].name == name) return Axis(static_cast<uint16_t>(predefined.size() + i), r.named[i].thread);
   return std::nullopt;
