@@ -430,12 +430,14 @@ Flow run_dot(Warp& w, const Inst& i, uint32_t lanes) {
     const auto raw = static_cast<uint8_t>(v >> (8 * n));
     return is_signed ? int64_t{static_cast<int8_t>(raw)} : int64_t{raw};
   };
+  auto half = [](uint32_t v, int n, bool is_signed) -> int64_t {
+    const auto raw = static_cast<uint16_t>(v >> (16 * n));
+    return is_signed ? int64_t{static_cast<int16_t>(raw)} : int64_t{raw};
+  };
   each_lane(lanes, w.row<uint32_t>(i.s[0]), [&](int l) {
     int64_t sum = c[l];
     for (int n = 0; n < (two ? 2 : 4); ++n) {
-      const auto half = static_cast<uint16_t>(a[l] >> (16 * n));
-      const int64_t x =
-          two ? (a_signed ? int64_t{static_cast<int16_t>(half)} : int64_t{half}) : byte(a[l], n, a_signed);
+      const int64_t x = two ? half(a[l], n, a_signed) : byte(a[l], n, a_signed);
       sum += x * byte(b[l], two && high ? n + 2 : n, b_signed);
     }
     return static_cast<uint32_t>(sum);

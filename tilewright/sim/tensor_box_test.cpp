@@ -134,6 +134,9 @@ TEST(TensorBox, KnowsTheBytesInside) {
 
 // A tile of a GEMM must cost little: it is loaded hundreds of thousands of times.
 TEST(TensorBox, ATileOfAGemmIsFast) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "sanitizers are slow";
+#endif
   TensorMapSpec m;
   m.type = Type::f16;
   m.rank = 2;
