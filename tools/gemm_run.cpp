@@ -30,6 +30,7 @@ GemmOutcome run_gemm(const kernels::GemmKernel& kernel, Device& device, const Ge
   LaunchOptions options;
   options.timed = true;
   options.sim.schedule = request.schedule;
+  options.sim.observer = request.observer;
   options.sim.progress_user = &progress;
   options.sim.progress = [](void* user, uint64_t done, uint64_t total) {
     static_cast<report::Progress*>(user)->update(done, total);

@@ -20,6 +20,7 @@ struct GemmRequest {
   sim::ScheduleSpec schedule;
   uint64_t seed = 1;
   bool verify = true;
+  sim::Observer* observer = nullptr;  // of the simulator
 };
 
 struct GemmOutcome {

@@ -1,10 +1,12 @@
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "tilewright/base/format.h"
 #include "tilewright/report/table.h"
+#include "tilewright/sim/trace.h"
 #include "tools/command.h"
 #include "tools/compile.h"
 #include "tools/gemm_run.h"
@@ -18,6 +20,7 @@ struct Options {
   ShapeOptions shape;
   uint64_t seed = 1;
   bool no_verify = false;
+  std::string trace, trace_ctas;
 };
 
 nlohmann::ordered_json to_json(const kernels::GemmKernel& kernel, const Device& device,
@@ -76,15 +79,46 @@ std::string to_text(const kernels::GemmKernel& kernel, const Device& device, con
   return report::fields(lines);
 }
 
+// "3" or "0-7", in the order of the grid; nothing: those of the first cluster.
+sim::TraceOptions trace_options(const std::string& ctas) {
+  sim::TraceOptions options;
+  if (ctas.empty()) return options;
+  const char *at = ctas.data(), *end = at + ctas.size();
+  uint64_t first = 0, last = 0;
+  auto [rest, error] = std::from_chars(at, end, first);
+  last = first;
+  if (error == std::errc{} && rest != end && *rest == '-') {
+    const auto second = std::from_chars(rest + 1, end, last);
+    rest = second.ptr, error = second.ec;
+  }
+  if (error != std::errc{} || rest != end || last < first)
+    user_error({}, "--trace-ctas {}: expected a CTA or a range of CTAs, as in 0-7", ctas);
+  options.first_cta = first;
+  options.ctas = last - first + 1;
+  return options;
+}
+
 void run(Session& session, const Options& o) {
   const auto& kernel = kernels::gemm_kernel(o.kernel);
   const auto device = Device::open(o.on);
+  sim::Trace trace(trace_options(o.trace_ctas));
+  if (!o.trace.empty() && !device->simulated())
+    user_error({}, "--trace needs a simulated device; {} is none", device->name());
   const GemmRequest request{.shape = o.shape.of(kernel),
                             .schedule = sim::parse_schedule(o.schedule),
                             .seed = o.seed,
-                            .verify = !o.no_verify};
+                            .verify = !o.no_verify,
+                            .observer = o.trace.empty() ? nullptr : &trace};
   report::Progress progress(!session.json);
-  const GemmOutcome outcome = run_gemm(kernel, *device, request, progress);
+  const GemmOutcome outcome = [&] {
+    try {
+      return run_gemm(kernel, *device, request, progress);
+    } catch (const Error&) {  // what led to a fault or a deadlock is worth seeing
+      if (!o.trace.empty()) write_file(o.trace, trace.json());
+      throw;
+    }
+  }();
+  if (!o.trace.empty()) write_file(o.trace, trace.json());
   if (session.json) print_json(to_json(kernel, *device, request, outcome));
   else print(to_text(kernel, *device, request, outcome));
   if (!outcome.good()) session.exit = bad_outcome;
@@ -99,10 +133,12 @@ void add_run(CLI::App& app, Session& session) {
   command->add_option("--on", o->on, "sim:b200, sim:h200, ..., cuda:0; picks the architecture")
       ->capture_default_str();
   add_shape_options(*command, o->shape);
-  command->add_option("--schedule", o->schedule, "of the simulator: eager, late or random:SEED")
+  command->add_option("--schedule", o->schedule, "of the simulator: eager, late, random:SEED or starve:ROLE")
       ->capture_default_str();
   command->add_option("--seed", o->seed, "of the inputs")->capture_default_str();
   command->add_flag("--no-verify", o->no_verify, "do not compute the fp64 reference");
+  command->add_option("--trace", o->trace, "write what roles and engines did, in order, for ui.perfetto.dev");
+  command->add_option("--trace-ctas", o->trace_ctas, "CTAs to trace, as in 0-7 (default: the first cluster)");
   command->callback([o, &session] { run(session, *o); });
 }
 

@@ -35,12 +35,13 @@ void Cluster::start(uint64_t cluster_index) {
   ordered_warp_ = nullptr;
   live_warps_ = warps.size();
   const Dim3 first = grid.first_cta(index);
-  const Dim3 shape = grid.launch.cluster;
-  if (observer_) observer_->cluster_begin(*this);
+  const Dim3 shape = grid.cluster;
   for (auto& cta : ctas) {
     const uint32_t r = cta->rank;
-    cta->start({first.x + r % shape.x, first.y + r / shape.x % shape.y, first.z + r / (shape.x * shape.y)});
+    cta->id = {first.x + r % shape.x, first.y + r / shape.x % shape.y, first.z + r / (shape.x * shape.y)};
   }
+  if (observer_) observer_->cluster_begin(*this);
+  for (auto& cta : ctas) cta->start();
   scheduler_ = grid.options.schedulers ? grid.options.schedulers->make(*this)
                                        : make_scheduler(grid.options.schedule, index);
 }
@@ -401,8 +402,7 @@ uint32_t Cta::live_threads() const {
   return n;
 }
 
-void Cta::start(Dim3 cta_id) {
-  id = cta_id;
+void Cta::start() {
   exited_ = false;
   barriers = {};
   extensions.clear();

@@ -76,7 +76,7 @@ class Cta {
   void invalidate_mbarrier(uint32_t offset);
   const std::unordered_map<uint32_t, MBarrier>& mbarriers() const { return mbarriers_; }
 
-  void start(Dim3 cta_id);                            // a fresh CTA: poison memory, all warps at the entry
+  void start();                                       // a fresh CTA: poison memory, all warps at the entry
   std::string name() const;                           // "CTA (1, 0, 0)"
   std::string name_of_shared(uint32_t offset) const;  // "As[1] + 64 bytes", "shared byte 4096"
 

@@ -128,6 +128,7 @@ void register_mbarrier(Registry&);
 void register_warp(Registry&);
 void register_atomic(Registry&);
 void register_cp_async(Registry&);
+void register_launch_control(Registry&);
 void register_wgmma(Registry&);
 void register_tcgen05(Registry&);
 void register_matrix(Registry&);

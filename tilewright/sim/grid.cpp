@@ -13,9 +13,11 @@ namespace tw::sim {
 Grid::Grid(const Program::Impl& decoded, const Launch& request, GlobalMemory& global,
            const RunOptions& run_options)
     : program(decoded), launch(request), options(run_options), memory(global) {
+  cluster = cluster_shape();
   check();
-  cluster_ctas = static_cast<uint32_t>(launch.cluster.count());
+  cluster_ctas = static_cast<uint32_t>(cluster.count());
   clusters = launch.grid.count() / cluster_ctas;
+  pending.end = clusters;
   cta_threads = static_cast<uint32_t>(launch.block.count());
   shared_bytes = program.static_shared + launch.dynamic_shared;
   bind_module_variables();
@@ -35,10 +37,18 @@ std::string text(const Dim3& d) { return tw::format("({}, {}, {})", d.x, d.y, d.
 
 }  // namespace
 
+// ".reqnctapercluster": "runtime will use the specified values [...] if the same are not specified at launch
+// time".
+Dim3 Grid::cluster_shape() const {
+  bool present = false;
+  const Dim3 required = directive(*program.entry, "reqnctapercluster", present);
+  return present && launch.cluster == Dim3{} ? required : launch.cluster;
+}
+
 // CUDA Programming Guide, "Technical Specifications per Compute Capability"; PTX ISA, "Performance-Tuning
 // Directives" and "Cluster Dimension Directives".
 void Grid::check() const {
-  const Dim3 &grid = launch.grid, &block = launch.block, &cluster = launch.cluster;
+  const Dim3 &grid = launch.grid, &block = launch.block;
   const Machine& m = program.machine;
   const ptx::Function& entry = *program.entry;
   const std::string who = "launch of " + entry.name + ": ";
@@ -64,6 +74,7 @@ void Grid::check() const {
                program.param_bytes);
   if (program.param_bytes > 32764)
     user_error({}, "{}parameters of {} bytes are over the limit of 32764", who, program.param_bytes);
+  check_schedule();
   bool present = false;
   if (Dim3 d = directive(entry, "reqntid", present); present && !(d == block))
     user_error({}, "{}block {} is not what .reqntid asks for: {}", who, text(block), text(d));
@@ -71,6 +82,16 @@ void Grid::check() const {
     user_error({}, "{}block {} is over .maxntid {}", who, text(block), text(d));
   if (Dim3 d = directive(entry, "reqnctapercluster", present); present && !(d == cluster))
     user_error({}, "{}cluster {} is not what .reqnctapercluster asks for: {}", who, text(cluster), text(d));
+  auto has = [&](std::string_view name) {
+    return std::any_of(entry.directives.begin(), entry.directives.end(),
+                       [&](const std::string& text) { return text.starts_with(name); });
+  };
+  if (has(".blocksareclusters"))
+    not_modelled({}, "{}.blocksareclusters, a grid that counts clusters, is not modelled by the simulator",
+                 who);
+  // A launch whose cluster is one CTA counts as one that names none.
+  if (has(".explicitcluster") && cluster.count() == 1 && !has(".reqnctapercluster"))
+    user_error({}, "{}.explicitcluster asks for a cluster, the launch names none", who);
   if (const auto d = entry.directive("maxclusterrank");
       !d.empty() && cluster.count() > static_cast<uint64_t>(d[0]))
     user_error({}, "{}cluster {} is over .maxclusterrank {}", who, text(cluster), d[0]);
@@ -80,11 +101,26 @@ void Grid::check() const {
                program.registers_per_thread, threads, m.registers_per_sm);
 }
 
-Dim3 Grid::first_cta(uint64_t cluster) const {
-  const Dim3& c = launch.cluster;
+// A role to starve must be one of the kernel's.
+void Grid::check_schedule() const {
+  if (options.schedule.kind != ScheduleSpec::Kind::starve || options.schedulers) return;
+  std::string known;
+  if (program.names) {
+    for (const std::string& role : program.names->roles) {
+      if (role == options.schedule.role) return;
+      known += (known.empty() ? "" : ", ") + role;
+    }
+  }
+  user_error({}, "schedule {}: kernel {} has no role '{}'; {}", to_string(options.schedule),
+             program.entry->name, options.schedule.role,
+             known.empty() ? "it has none at all" : "its roles are " + known);
+}
+
+Dim3 Grid::first_cta(uint64_t number) const {
+  const Dim3& c = cluster;
   const uint64_t nx = launch.grid.x / c.x, ny = launch.grid.y / c.y;
-  return {static_cast<uint32_t>(cluster % nx * c.x), static_cast<uint32_t>(cluster / nx % ny * c.y),
-          static_cast<uint32_t>(cluster / (nx * ny) * c.z)};
+  return {static_cast<uint32_t>(number % nx * c.x), static_cast<uint32_t>(number / nx % ny * c.y),
+          static_cast<uint32_t>(number / (nx * ny) * c.z)};
 }
 
 uint64_t Grid::resident_clusters() const {

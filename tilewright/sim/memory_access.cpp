@@ -63,7 +63,7 @@ bool compact(const Range& r, uint32_t bytes) { return r.high - r.low <= uint64_t
 
 // ---- shared ----
 
-void resolve_shared(Warp& warp, uint32_t lanes, const Addresses& a, uint32_t bytes, AccessKind kind,
+void resolve_shared(Warp& warp, uint32_t lanes, const Addresses& a, uint32_t bytes, AccessKind kind, bool own,
                     LanePointers& out) {
   Cluster& cluster = warp.cluster();
   const Range range = out.dense ? Range{a.lane[0], a.lane[31]} : range_of(lanes, a);
@@ -77,9 +77,16 @@ void resolve_shared(Warp& warp, uint32_t lanes, const Addresses& a, uint32_t byt
       one.lane[l] = a.lane[l];
       if (a.lane[l] >> 32) warp.fault(1u << l, "shared address {:#x} does not fit in 32 bits", a.lane[l]);
       cluster.locate(warp, 1u << l, static_cast<uint32_t>(a.lane[l]), bytes);
-      resolve_shared(warp, 1u << l, one, bytes, kind, out);
+      resolve_shared(warp, 1u << l, one, bytes, kind, own, out);
     });
     return;
+  }
+  if (own && low.cta != &warp.cta()) {
+    warp.fault(
+        lanes,
+        "shared address {:#x} lies in CTA rank {} of the cluster: .shared is .shared::cta, the memory of "
+        "another CTA is .shared::cluster",
+        first, low.cta->rank);
   }
   SharedMemory& memory = low.cta->shared;
   // Lane address -> pointer: subtract the address of the lowest byte.
@@ -183,7 +190,7 @@ void resolve_constant(Warp& warp, uint32_t lanes, const Addresses& a, uint32_t b
 AddressSpace window_of(uint64_t address, uint64_t& offset) {
   auto inside = [&](uint64_t base) { return address >= base && address - base < kWindowSize; };
   if (address < kConstWindow) return AddressSpace::global;
-  if (inside(kSharedWindow)) return offset = kSharedWindow, AddressSpace::shared;
+  if (inside(kSharedWindow)) return offset = kSharedWindow, AddressSpace::shared_cluster;
   if (inside(kLocalWindow)) return offset = kLocalWindow, AddressSpace::local;
   if (inside(kParamWindow)) return offset = kParamWindow, AddressSpace::param;
   if (inside(kConstWindow)) return offset = kConstWindow, AddressSpace::constant;
@@ -211,7 +218,8 @@ void resolve_generic(Warp& warp, uint32_t lanes, const Addresses& a, uint32_t by
 
 MemorySpace observed(AddressSpace s) {
   switch (s) {
-    case AddressSpace::shared: return MemorySpace::shared;
+    case AddressSpace::shared:
+    case AddressSpace::shared_cluster: return MemorySpace::shared;
     case AddressSpace::local: return MemorySpace::local;
     case AddressSpace::param: return MemorySpace::param;
     case AddressSpace::constant: return MemorySpace::constant;
@@ -256,7 +264,8 @@ void resolve(Warp& warp, uint32_t lanes, AddressSpace space, const Addresses& ad
   if (!out.dense || addresses.lane[0] % align != 0 || bytes % align != 0)
     check_alignment(warp, lanes, addresses, align);
   switch (space) {
-    case AddressSpace::shared: resolve_shared(warp, lanes, addresses, bytes, kind, out); break;
+    case AddressSpace::shared: resolve_shared(warp, lanes, addresses, bytes, kind, true, out); break;
+    case AddressSpace::shared_cluster: resolve_shared(warp, lanes, addresses, bytes, kind, false, out); break;
     case AddressSpace::global: resolve_global(warp, lanes, addresses, bytes, kind, out); break;
     case AddressSpace::local: resolve_local(warp, lanes, addresses, bytes, out); break;
     case AddressSpace::param: resolve_constant(warp, lanes, addresses, bytes, kind, true, out); break;

@@ -18,7 +18,8 @@ struct Addresses {
 // lane[l] = base + offset, for 32- or 64-bit bases.
 Addresses lane_addresses(const Warp& warp, Slot base, bool wide, int64_t offset);
 
-enum class AddressSpace : uint8_t { generic, shared, global, local, param, constant };
+// shared: of the CTA itself (.shared::cta); shared_cluster: of any CTA of the cluster.
+enum class AddressSpace : uint8_t { generic, shared, shared_cluster, global, local, param, constant };
 
 // Where the bytes of each lane are, after all checks. A write (or atomic) is marked as written, so it must
 // follow.

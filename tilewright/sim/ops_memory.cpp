@@ -265,6 +265,7 @@ MemoryModifiers take_memory_modifiers(Decoding& d) {
 
 AddressSpace memory_space(Decoding& d, const MemoryModifiers& m, const Decoding::Address& address) {
   if (m.space == "global") return AddressSpace::global;
+  if (m.space == "shared::cluster") return AddressSpace::shared_cluster;
   if (m.space.starts_with("shared")) return AddressSpace::shared;
   if (m.space == "local") return AddressSpace::local;
   if (m.space == "param" || m.space == "param::entry") return AddressSpace::param;

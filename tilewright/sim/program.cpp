@@ -1,11 +1,38 @@
 #include "tilewright/sim/program.h"
 
+#include <algorithm>
+
 #include "tilewright/base/error.h"
+#include "tilewright/base/math.h"
 #include "tilewright/sim/cluster.h"
 #include "tilewright/sim/grid.h"
 #include "tilewright/sim/program_builder.h"
 
 namespace tw::sim {
+
+namespace {
+
+// Registers a thread starts with: .maxnreg; for a kernel that moves registers between warps (setmaxnreg) also
+// what its launch bounds leave each thread, in the allocation's steps of 8. 0: unknown.
+uint32_t registers_at_launch(const ptx::Function& entry, const Machine& machine) {
+  auto product = [&](std::string_view name) {
+    uint64_t n = 0;
+    for (auto v : entry.directive(name)) n = (n == 0 ? 1 : n) * static_cast<uint64_t>(v);
+    return n;
+  };
+  if (const uint64_t n = product("maxnreg")) return static_cast<uint32_t>(n);
+  const bool moves = std::any_of(entry.body.begin(), entry.body.end(), [](const ptx::Statement& s) {
+    const auto* inst = std::get_if<ptx::Instruction>(&s);
+    return inst && inst->opcode() == "setmaxnreg";
+  });
+  const uint64_t threads = product("reqntid") ? product("reqntid") : product("maxntid");
+  if (!moves || threads == 0) return 0;
+  const uint64_t ctas = std::max<uint64_t>(1, product("minnctapersm"));
+  const uint64_t each = machine.registers_per_sm / (round_up<uint64_t>(threads, kLanes) * ctas);
+  return static_cast<uint32_t>(std::min<uint64_t>(each / 8 * 8, 255));
+}
+
+}  // namespace
 
 Program::Program(std::shared_ptr<const ptx::Module> module, std::string_view entry, Machine machine,
                  std::shared_ptr<const ptx::DebugMap> names)
@@ -21,8 +48,7 @@ Program::Program(std::shared_ptr<const ptx::Module> module, std::string_view ent
     user_error({}, "module {} has no entry '{}'; its entries: {}", impl_->module->name, entry,
                known.empty() ? "none" : known);
   }
-  if (const auto regs = impl_->entry->directive("maxnreg"); !regs.empty())
-    impl_->registers_per_thread = static_cast<uint32_t>(regs[0]);
+  impl_->registers_per_thread = registers_at_launch(*impl_->entry, impl_->machine);
   ProgramBuilder(*impl_).build();
 }
 
@@ -37,7 +63,7 @@ namespace {
 uint64_t special_value(const RowInit& init, const Warp& warp, uint32_t lane) {
   const Cta& cta = warp.cta();
   const Grid& grid = cta.cluster.grid;
-  const Dim3 &block = grid.launch.block, &shape = grid.launch.cluster, &extent = grid.launch.grid;
+  const Dim3 &block = grid.launch.block, &shape = grid.cluster, &extent = grid.launch.grid;
   const uint32_t thread = warp.index() * kLanes + lane;
   const uint32_t rank = cta.rank;
   const uint32_t bit = 1u << lane;

@@ -24,6 +24,7 @@ const Registry& Registry::standard() {
     register_warp(r);
     register_atomic(r);
     register_cp_async(r);
+    register_launch_control(r);
     register_matrix(r);
     register_wgmma(r);
     register_tcgen05(r);

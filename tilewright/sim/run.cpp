@@ -5,6 +5,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "tilewright/base/error.h"
 #include "tilewright/sim/cluster.h"
@@ -66,6 +67,7 @@ class Runner {
   }
 
   void run_freely() {
+    grid_.pending.next = grid_.pending.end;  // nothing left to cancel
     std::atomic<uint64_t> next{0};
     on_threads(threads_, [&](int) {
       std::unique_ptr<Cluster> cluster;
@@ -95,10 +97,9 @@ class Runner {
 
   void run_in_rounds() {
     const uint64_t room = std::min(grid_.resident_clusters(), grid_.clusters);
-    uint64_t next = 0;
-    for (; next < room; ++next) {
+    while (grid_.pending.next < room) {
       residents_.push_back({std::make_unique<Cluster>(grid_), {}});
-      residents_.back().cluster->start(next);
+      residents_.back().cluster->start(*grid_.pending.take());
     }
     const int n = static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(threads_), room));
     Rounds rounds(n);
@@ -109,7 +110,7 @@ class Runner {
         for (size_t i = ticket++; i < residents_.size(); i = ticket++) run_quantum(residents_[i]);
         rounds.wait();  // everyone has finished the first half
         if (thread == 0) {
-          more = serve(next);
+          more = serve();
           ticket = 0;
         }
         rounds.wait();
@@ -128,7 +129,7 @@ class Runner {
 
   // The second half of a round; false when the grid is done. Residents are kept in the order of their
   // clusters.
-  bool serve(uint64_t& next) {
+  bool serve() {
     for (Resident& r : residents_) {
       if (r.stop != Cluster::Stop::order) continue;
       try {
@@ -148,9 +149,11 @@ class Runner {
       idle.push_back(std::move(r.cluster));
       return true;
     });
+    done_ += std::exchange(grid_.pending.cancelled, 0);
     for (auto& cluster : idle) {
-      if (next >= grid_.clusters) break;
-      cluster->start(next++);
+      const auto next = grid_.pending.take();
+      if (!next) break;
+      cluster->start(*next);
       residents_.push_back({std::move(cluster), {}});
     }
     return !residents_.empty();

@@ -42,7 +42,7 @@ class SchedulerFactory {
   virtual std::unique_ptr<Scheduler> make(Cluster& cluster) = 0;
 };
 
-// eager, late or random; `cluster_index` makes random streams of clusters differ.
+// Those of ScheduleSpec; `cluster_index` makes random streams of clusters differ.
 std::unique_ptr<Scheduler> make_scheduler(const ScheduleSpec& spec, uint64_t cluster_index);
 
 }  // namespace tw::sim

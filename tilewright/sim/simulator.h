@@ -38,9 +38,12 @@ struct Machine {
 //   eager        an operation completes when it is issued
 //   late         an operation completes only when nothing else in the cluster can run
 //   random:SEED  warps and operations advance in an order drawn from SEED
+//   starve:ROLE  the warps of one role of the debug map, and what they issued, move only when nothing else
+//   can
 struct ScheduleSpec {
-  enum class Kind { eager, late, random } kind = Kind::eager;
+  enum class Kind { eager, late, random, starve } kind = Kind::eager;
   uint64_t seed = 0;
+  std::string role = {};
 };
 ScheduleSpec parse_schedule(std::string_view text);  // user error that lists the forms
 std::string to_string(const ScheduleSpec& spec);

@@ -275,7 +275,7 @@ TEST(Simulator, LaunchLimitsAreNamed) {
                 .message()
                 .find("sm_90a"),
             std::string::npos);
-  EXPECT_NE(error_of([] { parse_schedule("lazy"); }).message().find("eager, late and random:SEED"),
+  EXPECT_NE(error_of([] { parse_schedule("lazy"); }).message().find("eager, late, random:SEED"),
             std::string::npos);
 }
 
