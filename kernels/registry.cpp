@@ -29,6 +29,14 @@ std::span<const GemmKernel> gemm_kernels() {
       step(2, "a loop over K; one pair of shared tiles, one accumulator", sm_90a::gemm_step2,
            sm_100a::gemm_step2, {128, 128, 512}),
       step(3, "a grid: one CTA for each tile of D", sm_90a::gemm_step3, sm_100a::gemm_step3, {384, 256, 512}),
+      step(4, "TMA moves tiles; a barrier counts the bytes; a TMA store", sm_90a::gemm_step4,
+           sm_100a::gemm_step4, {300, 200, 520}),
+      step(5, "two stages: load one while the other is multiplied", sm_90a::gemm_step5, sm_100a::gemm_step5,
+           {300, 200, 520}),
+      step(6, "a fixed pool of CTAs and an order of tiles that keeps operands in L2", sm_90a::gemm_step6,
+           sm_100a::gemm_step6, {1300, 1800, 200}),
+      step(7, "roles: load, multiply and write back at the same time", sm_90a::gemm_step7,
+           sm_100a::gemm_step7, {1300, 1800, 200}),
   };
   return kernels;
 }

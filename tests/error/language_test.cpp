@@ -23,7 +23,8 @@ TEST(LanguageError, ShapeTheStepCannotDo) {
   EXPECT_NE(build("gemm.step3", 200, 128, 64).find("gemm.step3: M is a multiple of 128"), std::string::npos);
   EXPECT_NE(build("gemm.step3", 128, 128, 0).find("gemm.step3: K is a multiple of 64"), std::string::npos);
   EXPECT_EQ(build("gemm.step0", 1, 1, 1),
-            " unknown kernel 'gemm.step0'; known: gemm.step1, gemm.step2, gemm.step3");
+            " unknown kernel 'gemm.step0'; known: gemm.step1, gemm.step2, gemm.step3, "
+            "gemm.step4, gemm.step5, gemm.step6, gemm.step7");
 }
 
 TEST(LanguageError, TypeTheLadderDoesNotCompute) {
@@ -118,7 +119,7 @@ TEST(LanguageError, UnknownDispatch) {
     cta.copy(As, A, {.dispatch = "tma"});
     lower(k.finish());
   });
-  EXPECT_EQ(text, "+5 cta.copy has no dispatch 'tma' (there are: vector, registers, tcgen05.ld)");
+  EXPECT_EQ(text, "+5 cta.copy has no dispatch 'tma' (there are: vector, registers, stmatrix, tcgen05.ld)");
 }
 
 TEST(LanguageError, TooMuchSharedMemory) {

@@ -23,9 +23,12 @@ struct Case {
 };
 // Shapes a step can do: its own tile, K of one to several chunks, wide and tall grids.
 constexpr Case kCases[] = {
-    {"gemm.step1", 128, 128, 64},  {"gemm.step2", 128, 128, 64},  {"gemm.step2", 128, 128, 128},
-    {"gemm.step2", 128, 128, 704}, {"gemm.step3", 128, 128, 64},  {"gemm.step3", 256, 128, 192},
-    {"gemm.step3", 128, 384, 64},  {"gemm.step3", 384, 256, 320},
+    {"gemm.step1", 128, 128, 64},  {"gemm.step2", 128, 128, 64},    {"gemm.step2", 128, 128, 128},
+    {"gemm.step2", 128, 128, 704}, {"gemm.step3", 128, 128, 64},    {"gemm.step3", 256, 128, 192},
+    {"gemm.step3", 128, 384, 64},  {"gemm.step3", 384, 256, 320},   {"gemm.step4", 128, 128, 64},
+    {"gemm.step4", 200, 136, 200}, {"gemm.step4", 1, 72, 8},        {"gemm.step5", 200, 136, 200},
+    {"gemm.step5", 130, 264, 64},  {"gemm.step6", 200, 136, 200},   {"gemm.step6", 1500, 1800, 136},
+    {"gemm.step7", 200, 136, 200}, {"gemm.step7", 1500, 1800, 136}, {"gemm.step7", 64, 64, 1024},
 };
 constexpr const char* kSchedules[] = {"eager", "late", "random:1", "random:2", "random:3"};
 

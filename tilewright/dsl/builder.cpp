@@ -158,8 +158,12 @@ void KernelBuilder::require(const Expr& condition, std::string_view text, Where 
 
 void KernelBuilder::role(std::string_view name, WarpRange warps, const std::function<void()>& body,
                          Where where) {
+  role(name, warps, 0, body, where);
+}
+void KernelBuilder::role(std::string_view name, WarpRange warps, int registers,
+                         const std::function<void()>& body, Where where) {
   Recorder& r = Recorder::current(where);
-  r.add(ir::Role{std::string(name), warps.first, warps.count, r.block(body)}, where);
+  r.add(ir::Role{std::string(name), warps.first, warps.count, registers, r.block(body)}, where);
 }
 
 Kernel KernelBuilder::finish() {

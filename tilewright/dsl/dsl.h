@@ -44,6 +44,7 @@ struct Dim3 {
   Expr x, y, z;
 };
 extern const Dim3 cta_id, grid_dim;
+extern const Expr cluster_rank;  // of this CTA in its cluster
 
 // ---- tiles ----
 
@@ -108,6 +109,7 @@ class Var {
   Var(const Var&) = delete;
   Var& operator=(const Var& other) { return *this = Expr(other); }
   Var& operator=(const Expr& value);
+  Var& assign(const Expr& value, Where where = Where::current());
   Var& operator+=(const Expr& value) { return *this = Expr(*this) + value; }
   Var& operator^=(const Expr& value) { return *this = Expr(*this) ^ value; }
   operator Expr() const { return Expr(variable_); }  // NOLINT
@@ -135,6 +137,17 @@ struct WarpRange {
 struct CopyOptions {
   std::string_view dispatch = {};  // a rule by name; empty: the cheapest that matches
 };
+// A barrier's stage that learns of an asynchronous copy's bytes: loaded[stage].
+struct Signal {
+  ir::BufferRef barrier;
+  Expr stage;
+};
+struct CopyAsyncOptions {
+  Signal signal = {};  // of a copy to shared memory
+  uint32_t multicast =
+      0;  // a bit for each CTA of the cluster that receives it at the same place; 0: this one
+  std::string_view dispatch = {};
+};
 struct GemmOptions {
   Expr accumulate = true;          // false: the accumulator is overwritten
   std::string_view dispatch = {};  // "tcgen05" or "wgmma"
@@ -148,6 +161,10 @@ class ScopeOps {
   // see it after a sync.
   void copy(const Tile& dst, const Tile& src, const CopyOptions& options = {},
             Where where = Where::current()) const;
+  // dst = src by the copy engine, between global and shared memory; issued by one thread. A copy to shared
+  // memory completes on the barrier it signals, a copy to global memory with its bulk group.
+  void copy_async(const Tile& dst, const Tile& src, const CopyAsyncOptions& options = {},
+                  Where where = Where::current()) const;
   void fill(const Tile& dst, double value, Where where = Where::current()) const;
   // dst = expression, element by element; dst in registers.
   void compute(const Tile& dst, const TileExpr& expression, Where where = Where::current()) const;
@@ -212,6 +229,10 @@ class KernelBuilder {
 
   void role(std::string_view name, WarpRange warps, const std::function<void()>& body,
             Where where = Where::current());
+  // A role of whole warpgroups that runs with `registers` a thread (setmaxnreg); all roles together share the
+  // SM's.
+  void role(std::string_view name, WarpRange warps, int registers, const std::function<void()>& body,
+            Where where = Where::current());
 
   // Checks the kernel and hands it over; the builder records nothing more.
   Kernel finish();
@@ -226,16 +247,47 @@ class KernelBuilder {
 
 // ---- barriers ----
 
+// Where a role stands in a ring of stages: the stage, and the parity of the phase it waits for there. A
+// consumer begins with parity 0, a producer with 1: the stages are free before anyone has freed them.
+class Ring {
+ public:
+  enum Side { consumer = 0, producer = 1 };
+  Ring(int stages, Side side, Where where = Where::current());
+  void advance(Where where = Where::current());
+
+  Var stage, phase;
+
+ private:
+  int stages_;
+};
+
 // An mbarrier per stage. A phase completes after `arrivals` arrivals; phases count 0, 1, 2, ..., and
 // wait(stage, parity) returns once the phase of that parity has completed.
 class Barrier {
  public:
   Barrier(KernelBuilder& k, int stages, int arrivals, std::string_view name, Where where = Where::current());
   void wait(const Expr& stage, const Expr& parity, Where where = Where::current()) const;
+  void wait(const Ring& ring, Where where = Where::current()) const { wait(ring.stage, ring.phase, where); }
   void arrive(const Expr& stage, Where where = Where::current()) const;
+  void arrive(const Ring& ring, Where where = Where::current()) const { arrive(ring.stage, where); }
+  // On the same barrier of another CTA of the cluster.
+  void arrive_remote(const Expr& stage, const Expr& rank, Where where = Where::current()) const;
 
  protected:
   ir::BufferRef buffer_;
+};
+
+// The barrier that copy engines complete: a phase ends when every expected byte has come and `arrive` was
+// called.
+class TmaBarrier : public Barrier {
+ public:
+  TmaBarrier(KernelBuilder& k, int stages, std::string_view name, Where where = Where::current())
+      : Barrier(k, stages, 1, name, where) {}
+  Signal operator[](const Expr& stage) const { return {buffer_, stage}; }
+  Signal operator[](const Ring& ring) const { return {buffer_, ring.stage}; }
+  // Arrives, and expects the bytes of the copies bound to the barrier before it in the same block.
+  void arrive(const Expr& stage, Where where = Where::current()) const;
+  void arrive(const Ring& ring, Where where = Where::current()) const { arrive(ring.stage, where); }
 };
 
 // The barrier that tcgen05.mma arrives on: commit binds the phase to all MMAs its thread issued before.
@@ -260,6 +312,13 @@ void tcgen05_fence_after_thread_sync(Where where = Where::current());
 // "wgmma.commit_group", "wgmma.wait_group": at most `pending` groups of this warpgroup stay in flight.
 void wgmma_commit_group(Where where = Where::current());
 void wgmma_wait_group(int pending, Where where = Where::current());
+
+// "cp.async.bulk.commit_group", "cp.async.bulk.wait_group": of the copies to global memory this thread
+// issued, at most `pending` groups have not yet read their shared memory (wait_group_read), or not yet
+// completed.
+void bulk_commit_group(Where where = Where::current());
+void bulk_wait_group_read(int pending, Where where = Where::current());
+void bulk_wait_group(int pending, Where where = Where::current());
 
 // Any instruction of the table: opcode with modifiers, operands as the ISA orders them, without a
 // destination.

@@ -11,6 +11,17 @@ void record(decltype(ir::Stmt::node) node, const Where& where) {
   Recorder::current(where).add(std::move(node), where);
 }
 
+ir::TileOp tile_op(ir::TileOpKind kind, ir::Scope scope, std::vector<ir::Tile> operands,
+                   const Expr& value = {}, std::string_view dispatch = {}) {
+  ir::TileOp op;
+  op.kind = kind;
+  op.scope = scope;
+  op.operands = std::move(operands);
+  op.value = value;
+  op.dispatch = dispatch;
+  return op;
+}
+
 ir::VarRef variable(std::string_view name, DType type, bool once, const SourceLoc& loc) {
   auto v = std::make_shared<ir::Variable>();
   v->name = name;
@@ -24,6 +35,7 @@ ir::VarRef variable(std::string_view name, DType type, bool once, const SourceLo
 
 const Expr thread_id{ir::ScopeId::thread}, lane_id{ir::ScopeId::lane}, warp_id{ir::ScopeId::warp},
     warpgroup_id{ir::ScopeId::warpgroup};
+const Expr cluster_rank{ir::ScopeId::cluster_rank};
 const Dim3 cta_id{Expr(ir::ScopeId::cta_x), Expr(ir::ScopeId::cta_y), Expr(ir::ScopeId::cta_z)};
 const Dim3 grid_dim{Expr(ir::ScopeId::grid_x), Expr(ir::ScopeId::grid_y), Expr(ir::ScopeId::grid_z)};
 
@@ -152,10 +164,12 @@ Var::Var(std::string_view name, const Expr& initial, Where where)
   record(ir::Declare{variable_, initial}, where);
 }
 
-Var& Var::operator=(const Expr& value) {
+Var& Var::operator=(const Expr& value) { return assign(value, Where::current()); }
+
+Var& Var::assign(const Expr& value, Where where) {
   // Written by the builder alone, before the kernel is handed over.
   if (!ir::is_uniform(value)) const_cast<ir::Variable&>(*variable_).uniform = false;
-  record(ir::Assign{variable_, ir::cast(variable_->type, value)}, Where::current());
+  record(ir::Assign{variable_, ir::cast(variable_->type, value)}, where);
   return *this;
 }
 
@@ -199,27 +213,31 @@ void elected(const std::function<void()>& body, Where where) {
 // ---- tile operations ----
 
 void ScopeOps::copy(const Tile& dst, const Tile& src, const CopyOptions& options, Where where) const {
-  record(ir::TileOp{ir::TileOpKind::copy, scope_, {dst.ir(), src.ir()}, {}, std::string(options.dispatch)},
-         where);
+  record(tile_op(ir::TileOpKind::copy, scope_, {dst.ir(), src.ir()}, {}, options.dispatch), where);
+}
+void ScopeOps::copy_async(const Tile& dst, const Tile& src, const CopyAsyncOptions& options,
+                          Where where) const {
+  ir::TileOp op = tile_op(ir::TileOpKind::copy_async, scope_, {dst.ir(), src.ir()}, {}, options.dispatch);
+  op.barrier = options.signal.barrier;
+  op.stage = options.signal.stage;
+  op.multicast = options.multicast;
+  record(std::move(op), where);
 }
 void ScopeOps::fill(const Tile& dst, double value, Where where) const {
-  record(ir::TileOp{ir::TileOpKind::fill, scope_, {dst.ir()}, ir::constant(dst.dtype(), value), {}}, where);
+  record(tile_op(ir::TileOpKind::fill, scope_, {dst.ir()}, ir::constant(dst.dtype(), value), {}), where);
 }
 void ScopeOps::compute(const Tile& dst, const TileExpr& expression, Where where) const {
   std::vector<ir::Tile> operands{dst.ir()};
   operands.insert(operands.end(), expression.tiles().begin(), expression.tiles().end());
-  record(ir::TileOp{ir::TileOpKind::compute, scope_, std::move(operands), expression.value(), {}}, where);
+  record(tile_op(ir::TileOpKind::compute, scope_, std::move(operands), expression.value(), {}), where);
 }
 void ScopeOps::cast(const Tile& dst, const Tile& src, Where where) const {
   compute(dst, dsl::cast(dst.dtype(), src), where);
 }
 void ScopeOps::gemm_async(const Tile& acc, const Tile& a, const Tile& b, const GemmOptions& options,
                           Where where) const {
-  record(ir::TileOp{ir::TileOpKind::gemm_async,
-                    scope_,
-                    {acc.ir(), a.ir(), b.ir()},
-                    options.accumulate,
-                    std::string(options.dispatch)},
+  record(tile_op(ir::TileOpKind::gemm_async, scope_, {acc.ir(), a.ir(), b.ir()}, options.accumulate,
+                 options.dispatch),
          where);
 }
 void ScopeOps::sync(Where where) const { record(ir::Sync{scope_}, where); }
@@ -231,14 +249,31 @@ WarpRange ScopeOps::operator()(int index, int count) const {
 
 // ---- barriers ----
 
+Ring::Ring(int stages, Side side, Where where)
+    : stage("stage", 0, where), phase("phase", static_cast<int>(side), where), stages_(stages) {
+  if (stages < 1) user_error(where, "a ring has at least one stage, not {}", stages);
+}
+
+void Ring::advance(Where where) {
+  Expr next = Expr(stage) + 1, last = next == stages_;
+  phase.assign(Expr(phase) ^ cast(DType::i32, last), where);
+  stage.assign(select(last, 0, next), where);
+}
+
 void Barrier::wait(const Expr& stage, const Expr& parity, Where where) const {
-  record(ir::BarrierOp{ir::BarrierOp::Kind::wait, buffer_, stage, parity}, where);
+  record(ir::BarrierOp{ir::BarrierOp::Kind::wait, buffer_, stage, parity, {}}, where);
 }
 void Barrier::arrive(const Expr& stage, Where where) const {
-  record(ir::BarrierOp{ir::BarrierOp::Kind::arrive, buffer_, stage, 1}, where);
+  record(ir::BarrierOp{ir::BarrierOp::Kind::arrive, buffer_, stage, 1, {}}, where);
+}
+void Barrier::arrive_remote(const Expr& stage, const Expr& rank, Where where) const {
+  record(ir::BarrierOp{ir::BarrierOp::Kind::arrive, buffer_, stage, 1, rank}, where);
+}
+void TmaBarrier::arrive(const Expr& stage, Where where) const {
+  record(ir::BarrierOp{ir::BarrierOp::Kind::expect, buffer_, stage, {}, {}}, where);
 }
 void MmaBarrier::commit(const Expr& stage, Where where) const {
-  record(ir::BarrierOp{ir::BarrierOp::Kind::commit, buffer_, stage, {}}, where);
+  record(ir::BarrierOp{ir::BarrierOp::Kind::commit, buffer_, stage, {}, {}}, where);
 }
 
 }  // namespace tw::dsl
@@ -261,6 +296,15 @@ void tcgen05_fence_after_thread_sync(Where where) {
 }
 void wgmma_commit_group(Where where) {
   instruction("wgmma.commit_group.sync.aligned", {}, ir::Scope::warpgroup, where);
+}
+void bulk_commit_group(Where where) {
+  instruction("cp.async.bulk.commit_group", {}, ir::Scope::thread, where);
+}
+void bulk_wait_group_read(int pending, Where where) {
+  instruction("cp.async.bulk.wait_group.read", {Expr(pending)}, ir::Scope::thread, where);
+}
+void bulk_wait_group(int pending, Where where) {
+  instruction("cp.async.bulk.wait_group", {Expr(pending)}, ir::Scope::thread, where);
 }
 void wgmma_wait_group(int pending, Where where) {
   instruction("wgmma.wait_group.sync.aligned", {Expr(pending)}, ir::Scope::warpgroup, where);

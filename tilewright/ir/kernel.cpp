@@ -13,7 +13,7 @@ const char* name(Scope scope) {
   return kNames[static_cast<int>(scope)];
 }
 const char* name(TileOpKind kind) {
-  static constexpr const char* kNames[] = {"copy", "fill", "compute", "gemm_async"};
+  static constexpr const char* kNames[] = {"copy", "copy_async", "fill", "compute", "gemm_async"};
   return kNames[static_cast<int>(kind)];
 }
 const char* name(Arch arch) {

@@ -88,6 +88,7 @@ struct While {
 struct Role {
   std::string name;
   int first_warp = 0, warps = 0;
+  int registers = 0;  // per thread, of whole warpgroups; 0: as launched
   std::shared_ptr<Block> body;
 };
 struct Elected {  // one lane of each active warp
@@ -99,6 +100,7 @@ struct Sync {  // all threads of the scope meet
 
 enum class TileOpKind : uint8_t {
   copy,        // operands: destination, source
+  copy_async,  // the same by a copy engine; `barrier` learns of the bytes that arrive in shared memory
   fill,        // operands: destination; value: the constant
   compute,     // operands: destination, sources...; value: an expression over element(i) of operand i and
                // coordinate(d)
@@ -111,6 +113,9 @@ struct TileOp {
   std::vector<Tile> operands;
   Expr value;
   std::string dispatch;  // a requested rule, or empty
+  BufferRef barrier;     // copy_async to shared memory: completes there, at `stage`
+  Expr stage;
+  uint32_t multicast = 0;  // copy_async: the CTAs of the cluster that receive it; 0: this one
 };
 
 // Operations on an mbarrier of `barrier`, at `stage`.
@@ -118,11 +123,14 @@ struct BarrierOp {
   enum class Kind : uint8_t {
     wait,    // until the phase of parity `operand` has completed
     arrive,  // operand: how often
+    expect,  // arrives once and expects `operand` bytes; undefined: those of the copies bound to it before,
+             // in this block
     commit,  // arrives when the tcgen05 operations this thread issued before have completed
   } kind = Kind::wait;
   BufferRef barrier;
   Expr stage;
   Expr operand;
+  Expr rank;  // arrive: the CTA of the cluster whose barrier it is; undefined: this one
 };
 
 // One PTX instruction. Operands are scalar expressions, addresses of tiles, or a result variable (first).

@@ -136,7 +136,9 @@ class Printer {
     body(*w.body);
   }
   void statement(const Role& r, const SourceLoc& l) {
-    line(format("role {}: warps {}..{}", r.name, r.first_warp, r.first_warp + r.warps - 1), l);
+    line(format("role {}: warps {}..{}{}", r.name, r.first_warp, r.first_warp + r.warps - 1,
+                r.registers ? format(", {} registers", r.registers) : ""),
+         l);
     body(*r.body);
   }
   void statement(const Elected& e, const SourceLoc& l) {
@@ -149,6 +151,8 @@ class Printer {
     for (size_t i = 1; i < op.operands.size(); ++i) s += (i > 1 ? ", " : " ") + to_string(op.operands[i]);
     if (op.kind == TileOpKind::gemm_async) s += format(", accumulate {}", to_string(op.value));
     else if (op.value.defined()) s += (op.operands.size() > 1 ? " : " : " ") + to_string(op.value);
+    if (op.barrier) s += format(", signal {}[{}]", op.barrier->name, to_string(op.stage));
+    if (op.multicast) s += format(", multicast {:#x}", op.multicast);
     if (!op.dispatch.empty()) s += format(" dispatch {}", op.dispatch);
     line(s, l);
   }
@@ -157,6 +161,9 @@ class Printer {
     switch (b.kind) {
       case BarrierOp::Kind::wait: line(format("wait {} parity {}", at, to_string(b.operand)), l); break;
       case BarrierOp::Kind::arrive: line(format("arrive {} count {}", at, to_string(b.operand)), l); break;
+      case BarrierOp::Kind::expect:
+        line(format("arrive {} expecting {} bytes", at, to_string(b.operand)), l);
+        break;
       case BarrierOp::Kind::commit: line(format("commit {}", at), l); break;
     }
   }

@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <bit>
+#include <map>
 #include <unordered_set>
+#include <utility>
 
 #include "tilewright/base/error.h"
 #include "tilewright/ir/active_set.h"
@@ -26,6 +29,7 @@ class Verifier {
   Block block(const Block& in, const ActiveSet& active) {
     Block out;
     std::vector<const Variable*> declared;
+    std::map<const Buffer*, Bound> outer = std::exchange(bound_, {});
     for (const Stmt& s : in) {
       loc_ = s.loc;
       if (active.empty()) user_error(s.loc, "no thread reaches this statement").with_guard(active);
@@ -35,10 +39,20 @@ class Verifier {
       if (auto* d = std::get_if<Declare>(&s.node)) declared.push_back(d->variable.get());
     }
     for (const Variable* v : declared) variables_.erase(v);
+    for (const auto& [barrier, bound] : bound_)
+      throw Error(ErrorKind::user, bound.loc,
+                  format("no arrive on '{}' follows this copy in its block, so nobody expects its {} bytes",
+                         barrier->name, bound.bytes),
+                  {{barrier->loc, format("'{}' is declared here", barrier->name)}});
+    bound_ = std::move(outer);
     return out;
   }
 
  private:
+  struct Bound {  // copies that will signal a barrier, in the block being checked
+    int64_t bytes = 0;
+    SourceLoc loc;
+  };
   struct Raised {
     Error error;
     [[noreturn]] void with_guard(const ActiveSet& active) const {
@@ -74,7 +88,8 @@ class Verifier {
     });
   }
 
-  void known(const Tile& t) const {
+  // over_edge: a tile of global memory may leave its tensor, as those of copy engines do.
+  void known(const Tile& t, bool over_edge = false) const {
     const Buffer& b = *t.buffer;
     if (!buffers_.contains(&b)) fail("buffer '{}' belongs to another kernel", b.name);
     if (t.dims.size() != b.shape.size())
@@ -88,7 +103,7 @@ class Verifier {
       int64_t low = offset.value_or(r.lo.value_or(0)), high = offset.value_or(r.hi.value_or(low));
       // Tiles of global memory may reach over the edge: that is checked against the shape when they are
       // copied.
-      if (b.space == Space::global && !offset) continue;
+      if (b.space == Space::global && (!offset || over_edge)) continue;
       if (low < 0 || (offset ? low : high) + d.extent > *size)
         throw Error(
             ErrorKind::user, loc_,
@@ -177,6 +192,13 @@ class Verifier {
     if (r.first_warp < 0 || r.first_warp + r.warps > kernel_.warps())
       fail("role '{}' takes warps {}..{}, the CTA has {}", r.name, r.first_warp, r.first_warp + r.warps - 1,
            kernel_.warps());
+    if (r.registers != 0) {
+      if (r.registers < 24 || r.registers > 256 || r.registers % 8 != 0)
+        fail("role '{}': registers are 24 to 256 in steps of 8, not {}", r.name, r.registers);
+      if (r.first_warp % 4 != 0 || r.warps % 4 != 0)
+        fail("role '{}': registers are given to whole warpgroups, not to warps {}..{}", r.name, r.first_warp,
+             r.first_warp + r.warps - 1);
+    }
     Role out = r;
     out.body = std::make_shared<Block>(block(*r.body, active.warps(r.first_warp, r.warps, loc_)));
     return out;
@@ -199,7 +221,13 @@ class Verifier {
     int64_t stages = *b.barrier->shape[0].constant();
     if ((r.lo && *r.lo >= stages) || (b.stage.constant() && *b.stage.constant() < 0))
       fail("barrier '{}' has {} stages, stage {} is asked for", b.barrier->name, stages, to_string(b.stage));
-    return b;
+    if (b.rank.defined()) known(b.rank);
+    if (b.kind != BarrierOp::Kind::expect || b.operand.defined()) return b;
+    auto bound = bound_.extract(b.barrier.get());
+    if (bound.empty()) fail("no copy of this block is bound to '{}' before its arrive", b.barrier->name);
+    BarrierOp out = b;
+    out.operand = Expr(bound.mapped().bytes);
+    return out;
   }
   Intrinsic statement(const Intrinsic& i, const ActiveSet& active) {
     fits(i.scope, active, i.opcode);
@@ -213,6 +241,7 @@ class Verifier {
     TileOp out = op;
     switch (op.kind) {
       case TileOpKind::copy: copy(out); break;
+      case TileOpKind::copy_async: copy_async(out); break;
       case TileOpKind::fill: break;
       case TileOpKind::compute: compute(out); break;
       case TileOpKind::gemm_async: gemm(out); break;
@@ -221,7 +250,7 @@ class Verifier {
       for (const TileDim& d : t.dims)
         if (d.kept && d.extent <= 0)
           fail("the extents of {} are open and nothing determines them", to_string(t));
-      known(t);
+      known(t, op.kind == TileOpKind::copy_async);
     }
     return out;
   }
@@ -234,6 +263,25 @@ class Verifier {
       fail("copy does not convert: '{}' holds {}, '{}' holds {}; use cast", to.name, name(to.dtype),
            from.name, name(from.dtype));
     same_shape(op.operands[0], op.operands[1], "copy");
+  }
+
+  void copy_async(TileOp& op) {
+    copy(op);
+    const Buffer& to = *op.operands[0].buffer;
+    if (!op.barrier) {
+      if (to.space == Space::shared)
+        fail("a copy to shared memory signals a barrier; '{}' is given none", to.name);
+      return;
+    }
+    known(op.stage);
+    if (!buffers_.contains(op.barrier.get()))
+      fail("barrier '{}' belongs to another kernel", op.barrier->name);
+    int64_t bytes = bits(to.dtype) / 8;
+    for (int64_t e : op.operands[0].shape()) bytes *= e;
+    // Each CTA of a multicast receives as much from every CTA that takes part.
+    Bound& bound = bound_[op.barrier.get()];
+    bound.bytes += bytes * std::max(1, std::popcount(op.multicast));
+    bound.loc = loc_;
   }
 
   void compute(TileOp& op) const {
@@ -259,6 +307,7 @@ class Verifier {
   }
 
   const Kernel& kernel_;
+  std::map<const Buffer*, Bound> bound_;
   std::unordered_set<const Buffer*> buffers_;
   std::unordered_set<const Variable*> variables_;
   SourceLoc loc_;

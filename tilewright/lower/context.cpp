@@ -70,6 +70,8 @@ int Context::threads_of(ir::Scope scope) const {
   }
 }
 
+int launch_registers(const ir::Kernel& kernel) { return std::min(255, 65536 / kernel.threads) / 8 * 8; }
+
 Expr Context::axis_value(Axis a, const SourceLoc& loc) const {
   Expr t(thread);
   if (a == axis::laneid) return t % 32;

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -7,8 +8,12 @@
 #include "tilewright/ir/kernel.h"
 #include "tilewright/lower/emitter.h"
 #include "tilewright/lower/memory_plan.h"
+#include "tilewright/lower/tma_plan.h"
 
 namespace tw::lowering {
+
+// Registers a thread starts with when roles trade them: the SM's, shared equally.
+int launch_registers(const ir::Kernel& kernel);
 
 // What the passes and dispatch rules share while one kernel is lowered.
 struct Context {
@@ -25,6 +30,8 @@ struct Context {
   ir::VarRef shared_base;  // address of the dynamic shared memory
   ir::VarRef tensor_base;  // what tcgen05.alloc returned
   std::unordered_map<const ir::Buffer*, ir::VarRef> global_base;
+  // The generic address of a tensor map parameter for this plan over a tensor; one for equal plans.
+  std::function<ir::VarRef(const TmaPlan& plan, const ir::Buffer& tensor)> tensor_map;
   // Registers of register tiles: one a 32-bit element, one a pair of 16-bit elements.
   std::unordered_map<const ir::Buffer*, std::vector<ptx::RegId>> registers;
 
@@ -36,6 +43,7 @@ struct Context {
   // A thread's index in its scope, and how many threads a scope has.
   ir::Expr index_in(ir::Scope scope) const;
   int threads_of(ir::Scope scope) const;
+  int launch_registers() const { return lowering::launch_registers(kernel); }
   ir::Expr axis_value(Axis axis, const SourceLoc& loc) const;
 };
 

@@ -78,6 +78,13 @@ void Emitter::comment(std::string text) { regions_[at_].code.push_back(ptx::Comm
 std::string Emitter::fresh_label(std::string_view stem) { return format("${}_{}", stem, labels_++); }
 void Emitter::label(const std::string& name) { regions_[at_].code.push_back(ptx::Label{name}); }
 
+void Emitter::at_root(const std::function<void()>& f) {
+  size_t outer = at_;
+  at_ = 0;
+  f();
+  at_ = outer;
+}
+
 // ---- regions ----
 
 bool Emitter::changes_in(const Expr& e, const Region& r) const {

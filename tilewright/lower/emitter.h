@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -32,6 +33,8 @@ class Emitter {
   void comment(std::string text);
   std::string fresh_label(std::string_view stem);
   void label(const std::string& name);
+  // What `f` emits goes to the outermost region, ahead of the regions that are open.
+  void at_root(const std::function<void()>& f);
 
   void at(const SourceLoc& loc) { loc_ = loc; }
   const SourceLoc& loc() const { return loc_; }

@@ -1,6 +1,7 @@
 #include "tilewright/lower/lower.h"
 
 #include <algorithm>
+#include <map>
 
 #include "tilewright/base/error.h"
 #include "tilewright/lower/context.h"
@@ -30,6 +31,28 @@ ir::VarRef make_variable(std::string name, DType type, std::optional<int64_t> lo
   return v;
 }
 
+// The value of an expression over run-time sizes.
+int64_t evaluate(const Expr& e, const std::function<int64_t(const std::string&)>& size) {
+  Expr x = e;
+  ir::visit(e, [&](const Expr& part) {
+    if (part->op == ir::Op::variable) x = ir::substitute(x, part->variable, Expr(size(part->variable->name)));
+  });
+  auto c = x.constant();
+  if (!c) internal_error({}, "{} has no value at launch", to_string(e));
+  return *c;
+}
+
+bool trades_registers(const ir::Block& block) {
+  return std::any_of(block.begin(), block.end(), [](const ir::Stmt& s) {
+    const auto* role = std::get_if<ir::Role>(&s.node);
+    return role && (role->registers != 0 || trades_registers(*role->body));
+  });
+}
+
+Extent extent(const Expr& e) {
+  return [e](const auto& size) { return evaluate(e, size); };
+}
+
 // What the body finds ready: parameters, ids, initialised barriers, allocated tensor memory. And what it
 // leaves tidy.
 class Frame {
@@ -39,11 +62,12 @@ class Frame {
         function_(f),
         plan_(plan),
         emit_(f),
-        context_{k, emit_, plan, out.notes, names.roles, {}, {}, {}, {}, {}, {}, {}, {}},
+        context_{k, emit_, plan, out.notes, names.roles, {}, {}, {}, {}, {}, {}, {}, {}, {}},
         out_(out) {}
 
   void write() {
     emit_.at(kernel_.loc);
+    context_.tensor_map = [this](const TmaPlan& p, const ir::Buffer& b) { return tensor_map(p, b); };
     parameters();
     ids();
     register_tiles();
@@ -103,6 +127,57 @@ class Frame {
         emit_.bind(v, param(v->name, bits(v->type) == 64 ? ptx::Type::b64 : ptx::Type::b32));
       }
     }
+  }
+
+  ir::VarRef tensor_map(const TmaPlan& plan, const ir::Buffer& tensor) {
+    TensorMap m;
+    m.tensor = static_cast<size_t>(std::find_if(out_.params.begin(), out_.params.end(),
+                                                [&](const Param& p) { return p.name == tensor.name; }) -
+                                   out_.params.begin());
+    m.dtype = plan.dtype;
+    m.box = plan.box;
+    m.swizzle = static_cast<TensorMap::Swizzle>(plan.swizzle);
+    m.l2 = plan.l2;
+    m.nan_fill = plan.nan_fill;
+    std::string key = format("{} {} {} {}", tensor.name, static_cast<int>(m.dtype),
+                             static_cast<int>(m.swizzle), m.nan_fill);
+    for (const Expr& d : plan.dims) key += " " + to_string(d);
+    for (const Expr& s : plan.strides) key += " " + to_string(s);
+    for (uint32_t b : plan.box) key += format(" {}", b);
+    auto [known, fresh] = maps_.try_emplace(key);
+    if (!fresh) return known->second;
+    for (const Expr& d : plan.dims) m.dims.push_back(extent(d));
+    for (const Expr& s : plan.strides) m.strides.push_back(extent(s));
+    for (const ir::Requirement& r : plan.requirements) require(r);
+
+    Param p;
+    p.kind = Param::Kind::tensor_map;
+    p.name = format("{}_map{}", tensor.name, out_.maps.size());
+    p.map = out_.maps.size();
+    p.loc = tensor.loc;
+    out_.maps.push_back(std::move(m));
+    out_.params.push_back(p);
+    ptx::Variable v;
+    v.space = ptx::Space::param;
+    v.type = ptx::Type::b8;
+    v.name = format("{}_{}", function_.name, p.name);
+    v.align = 64;
+    v.is_array = true;
+    v.dims = {128};
+    function_.params.push_back(v);
+    known->second = make_variable(p.name, DType::i64, 0, std::nullopt, true);
+    emit_.at_root([&] {
+      ptx::RegId in_param = emit_.fresh(ptx::Type::b64), generic = emit_.fresh(ptx::Type::b64);
+      emit_.emit("mov.b64", {ptx::reg(in_param), ptx::symbol(v.name)});
+      emit_.emit("cvta.param.u64", {ptx::reg(generic), ptx::reg(in_param)});
+      emit_.bind(known->second, generic);
+    });
+    return known->second;
+  }
+
+  void require(const ir::Requirement& r) {
+    out_.requirements.push_back(
+        {[e = r.condition](const auto& size) { return evaluate(e, size) != 0; }, r.text, r.loc});
   }
 
   ir::VarRef special(const char* reg, const char* name, std::optional<int64_t> hi, bool uniform) {
@@ -209,12 +284,19 @@ class Frame {
     emit_.bind(context_.tensor_base, r);
   }
 
+  bool cluster() const { return kernel_.cluster[0] * kernel_.cluster[1] * kernel_.cluster[2] > 1; }
+
   ptx::Operand slot() {
     return emit_.address(Expr(context_.shared_base) + Expr(static_cast<int64_t>(plan_.tensor_memory_slot)));
   }
 
   void tear_down() {
     emit_.at(kernel_.loc);
+    if (cluster()) {
+      emit_.comment("no CTA leaves while a peer may still use its shared memory");
+      emit_.emit("barrier.cluster.arrive.aligned", {});
+      emit_.emit("barrier.cluster.wait.aligned", {});
+    }
     if (plan_.tensor_memory_columns == 0) return;
     emit_.comment("the warp that allocated tensor memory frees it, after the last use");
     emit_.emit("tcgen05.fence::before_thread_sync", {});
@@ -233,18 +315,8 @@ class Frame {
   Emitter emit_;
   Context context_;
   Compiled& out_;
+  std::map<std::string, ir::VarRef> maps_;
 };
-
-// The value of an expression over run-time sizes.
-int64_t evaluate(const Expr& e, const std::function<int64_t(const std::string&)>& size) {
-  Expr x = e;
-  ir::visit(e, [&](const Expr& part) {
-    if (part->op == ir::Op::variable) x = ir::substitute(x, part->variable, Expr(size(part->variable->name)));
-  });
-  auto c = x.constant();
-  if (!c) internal_error({}, "{} has no value at launch", to_string(e));
-  return *c;
-}
 
 }  // namespace
 }  // namespace lowering
@@ -279,6 +351,7 @@ Compiled lower(const ir::Kernel& kernel) {
   f.name = out.entry;
   f.linkage = {"visible"};
   f.directives = {format(".reqntid {}, 1, 1", kernel.threads), ".minnctapersm 1"};
+  if (trades_registers(kernel.body)) f.directives[1] = format(".maxnreg {}", launch_registers(kernel));
   int ctas = kernel.cluster[0] * kernel.cluster[1] * kernel.cluster[2];
   if (ctas > 1)
     f.directives.push_back(
@@ -288,7 +361,7 @@ Compiled lower(const ir::Kernel& kernel) {
   module->items.push_back(std::move(f));
 
   for (int i = 0; i < 3; ++i) {
-    out.grid[i] = [e = kernel.grid[i]](const auto& size) { return evaluate(e, size); };
+    out.grid[i] = extent(kernel.grid[i]);
     out.cluster[i] = static_cast<uint32_t>(kernel.cluster[i]);
   }
   for (const ir::Requirement& r : kernel.requirements)

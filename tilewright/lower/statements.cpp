@@ -100,8 +100,19 @@ class Writer {
     Expr begin = c_.resolve(f.begin), end = c_.resolve(f.end);
     Expr runs = begin < end;
     if (runs.is(0)) return;
-    std::string top = e_.fresh_label("loop"), done = e_.fresh_label("done");
-    if (!runs.is(1)) branch_if_not(e_.value(runs), done);
+    if (runs.is(1)) return loop(f, begin, end, active);
+    // What is hoisted out of the loop stays behind this guard.
+    std::string done = e_.fresh_label("done");
+    branch_if_not(e_.value(runs), done);
+    e_.open(Emitter::RegionKind::branch);
+    loop(f, begin, end, active);
+    e_.close();
+    e_.label(done);
+  }
+
+  void loop(const ir::For& f, const Expr& begin, const Expr& end, const ir::ActiveSet& active) {
+    SourceLoc here = loc_;
+    std::string top = e_.fresh_label("loop");
     ir::For resolved = f;
     resolved.begin = begin;
     resolved.end = end;
@@ -113,7 +124,7 @@ class Writer {
     assigned_in(*f.body, assigned);
     e_.open(Emitter::RegionKind::loop, assigned, &resolved);
     block(*f.body, inside);
-    e_.at(loc_);
+    e_.at(here);
     e_.turn();
     ptx::RegId counter = e_.register_of(f.variable), again = e_.fresh(ptx::Type::pred);
     std::string type = type_suffix(f.variable->type);
@@ -121,7 +132,6 @@ class Writer {
     e_.emit("setp.lt." + type, {ptx::reg(again), ptx::reg(counter), limit});
     e_.emit_if(ptx::reg(again), "bra", {ptx::symbol(top)});
     e_.close_loop(top);
-    e_.label(done);
   }
 
   void statement(const ir::While& w, const ir::ActiveSet& active) {
@@ -143,15 +153,19 @@ class Writer {
     ir::ActiveSet inside = active.warps(r.first_warp, r.warps, loc_);
     e_.comment("role " + r.name);
     int index = c_.role(r.name), outer = e_.role();
-    if (mine.is(1)) {
-      e_.role(index);
-      block(*r.body, inside);
-    } else {
-      ptx::Operand p = e_.value(mine);
-      e_.role(index);
-      guarded(p, *r.body, inside, Emitter::RegionKind::role);
+    std::string end = e_.fresh_label("skip");
+    if (!mine.is(1)) branch_if_not(e_.value(mine), end);
+    e_.role(index);
+    e_.open(Emitter::RegionKind::role);
+    if (r.registers != 0) {
+      // "setmaxnreg": what a role gives back, another may take.
+      const char* direction = r.registers > c_.launch_registers() ? "inc" : "dec";
+      e_.emit(format("setmaxnreg.{}.sync.aligned.u32", direction), {ptx::integer(r.registers)});
     }
+    block(*r.body, inside);
+    e_.close();
     e_.role(outer);
+    if (!mine.is(1)) e_.label(end);
   }
 
   void statement(const ir::Elected& el, const ir::ActiveSet& active) {
@@ -160,7 +174,7 @@ class Writer {
     guarded(ptx::reg(p), *el.body, active.elected(loc_), Emitter::RegionKind::branch);
   }
 
-  void statement(const ir::Sync& s, const ir::ActiveSet&) {
+  void statement(const ir::Sync& s, const ir::ActiveSet& active) {
     switch (s.scope) {
       case ir::Scope::thread: break;
       case ir::Scope::warp: e_.emit("bar.warp.sync", {ptx::integer(-1)}); break;
@@ -170,7 +184,10 @@ class Writer {
           break;
         }
         // Barrier 0 is the CTA's; each warpgroup has one of its own.
-        e_.emit("barrier.sync.aligned", {ptx::reg(e_.reg(Expr(c_.thread) / 128 + 1)), ptx::integer(128)});
+        e_.emit("barrier.sync.aligned",
+                {active.warp_count() == 4 ? ptx::integer(active.first_warp() / 4 + 1)
+                                          : ptx::reg(e_.reg(Expr(c_.thread) / 128 + 1)),
+                 ptx::integer(128)});
         break;
       case ir::Scope::cta: e_.emit("barrier.sync.aligned", {ptx::integer(0)}); break;
       case ir::Scope::cluster:
@@ -200,7 +217,23 @@ class Writer {
         e_.emit_if(ptx::negated(done), "bra", {ptx::symbol(top)});
         break;
       }
-      case ir::BarrierOp::Kind::arrive: e_.emit("mbarrier.arrive.shared::cta.b64", {ptx::sink(), at}); break;
+      case ir::BarrierOp::Kind::arrive:
+        if (!b.rank.defined()) {
+          e_.emit("mbarrier.arrive.shared::cta.b64", {ptx::sink(), at});
+        } else {
+          // Without .release.cluster: the default orders as much here, and ptxas makes no GPU-wide fence of
+          // it.
+          ptx::RegId remote = e_.fresh(ptx::Type::b32);
+          e_.emit("mapa.shared::cluster.u32",
+                  {ptx::reg(remote), ptx::reg(e_.reg(barrier_address(c_, *b.barrier, b.stage))),
+                   ptx::reg(e_.reg(c_.resolve(b.rank)))});
+          e_.emit("mbarrier.arrive.shared::cluster.b64", {ptx::sink(), ptx::address(ptx::reg(remote))});
+        }
+        break;
+      case ir::BarrierOp::Kind::expect:
+        e_.emit("mbarrier.arrive.expect_tx.shared::cta.b64",
+                {ptx::sink(), at, e_.value(c_.resolve(b.operand))});
+        break;
       case ir::BarrierOp::Kind::commit:
         if (!ir::is_blackwell(c_.kernel.arch))
           user_error(loc_, "commit belongs to tcgen05; {} has none", ir::name(c_.kernel.arch));

@@ -9,7 +9,9 @@ std::span<const Rule> rules() {
   static constexpr Rule kRules[] = {
       {"vector", TileOpKind::copy, copy_vector},
       {"registers", TileOpKind::copy, copy_registers},
+      {"stmatrix", TileOpKind::copy, copy_stmatrix},
       {"tcgen05.ld", TileOpKind::copy, copy_tensor_memory},
+      {"tma", TileOpKind::copy_async, copy_tma},
       {"registers", TileOpKind::fill, fill_registers},
       {"registers", TileOpKind::compute, compute_registers},
       {"tcgen05", TileOpKind::gemm_async, gemm_tcgen05},

@@ -38,6 +38,8 @@ void dispatch(Context& c, const Site& site);
 // One file per primitive.
 Answer copy_vector(Context& c, const Site& site);  // global <-> shared, by vectors that the threads share out
 Answer copy_registers(Context& c, const Site& site);  // registers <-> global, shared, as their layout says
+Answer copy_stmatrix(Context& c, const Site& site);   // wgmma accumulators -> shared memory
+Answer copy_tma(Context& c, const Site& site);        // global <-> shared by the copy engine
 Answer copy_tensor_memory(Context& c, const Site& site);  // tensor memory -> registers, tcgen05.ld
 Answer fill_registers(Context& c, const Site& site);
 Answer compute_registers(Context& c, const Site& site);

@@ -1,0 +1,70 @@
+// Step 5: two stages of shared tiles; while one is multiplied, the next is loaded.
+#include "kernels/gemm/ladder.h"
+
+namespace tw::kernels::sm_100a {
+using namespace dsl;
+
+Kernel gemm_step5(const GemmShape& s, Arch arch) {
+  constexpr int BM = 128, BN = 128, BK = 64, STAGES = 2;
+  KernelBuilder k("gemm.step5", arch);
+  k.require(s.m > 0 && s.n > 0 && s.k > 0, "M, N and K are at least 1");
+  k.require(s.n % 8 == 0 && s.k % 8 == 0, "N and K are multiples of 8: rows are multiples of 16 bytes");
+  k.launch({.grid = {ceil_div(s.m, int64_t{BM}), ceil_div(s.n, int64_t{BN})}, .threads = 128});
+  const Expr m = cta_id.x * BM, n = cta_id.y * BN;
+  const int64_t chunks = ceil_div(s.k, int64_t{BK});
+
+  auto A = k.global(s.dtype, {s.m, s.k}, "A");
+  auto B = k.global(s.dtype, {s.n, s.k}, "B");
+  auto D = k.global(s.dtype, {s.m, s.n}, "D");
+  auto As = k.shared(s.dtype, {STAGES, BM, BK}, swizzle_128B, "As");
+  auto Bs = k.shared(s.dtype, {STAGES, BN, BK}, swizzle_128B, "Bs");
+  auto Ds = k.shared(s.dtype, {BM, BN}, swizzle_128B, "Ds");
+  auto acc = k.tensor_memory(f32, {BM, BN}, "acc");
+  TmaBarrier loaded(k, STAGES, "loaded");
+  MmaBarrier done(k, STAGES, "done");
+
+  auto load = [&](const Expr& stage, const Expr& i) {
+    if_(warp_id == 0, [&] {
+      elected([&] {
+        thread.copy_async(As[stage], A.tile(m, i * BK), {.signal = loaded[stage]});
+        thread.copy_async(Bs[stage], B.tile(n, i * BK), {.signal = loaded[stage]});
+        loaded.arrive(stage);
+      });
+    });
+  };
+
+  for (int i = 0; i < STAGES && i < chunks; ++i) load(i, i);
+  Ring ring(STAGES, Ring::consumer);
+  for_range(chunks, [&](Expr i) {
+    loaded.wait(ring);
+    if_(warp_id == 0, [&] {
+      elected([&] {
+        thread.gemm_async(acc, As[ring.stage], Bs[ring.stage], {.accumulate = i != 0});
+        done.commit(ring.stage);
+      });
+    });
+    done.wait(ring);
+    cta.sync();  // no warp is left waiting for a phase that the next load overtakes
+    if_(i + STAGES < chunks, [&] { load(ring.stage, i + STAGES); });
+    ring.advance();
+  });
+
+  auto row = k.registers(f32, {BM, BN}, row_per_thread_layout(BN), "row");
+  auto out = k.registers(s.dtype, {BM, BN}, row_per_thread_layout(BN), "out");
+  ptx::tcgen05_fence_after_thread_sync();
+  warpgroup.copy(row, acc);
+  warpgroup.cast(out, row);
+  warpgroup.copy(Ds, out);
+  ptx::fence_proxy_async();  // the copy engine reads what the threads wrote
+  cta.sync();
+  if_(warp_id == 0, [&] {
+    elected([&] {
+      thread.copy_async(D.tile(m, n), Ds);
+      ptx::bulk_commit_group();
+      ptx::bulk_wait_group_read(0);  // shared memory lives until it has been read
+    });
+  });
+  return k.finish();
+}
+
+}  // namespace tw::kernels::sm_100a

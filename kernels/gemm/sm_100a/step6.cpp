@@ -1,0 +1,78 @@
+// Step 6: a fixed pool of CTAs, one an SM, takes tile after tile in an order that keeps operands in L2. The
+// stages run on from one tile to the next.
+#include "kernels/gemm/ladder.h"
+#include "tilewright/dsl/schedule.h"
+
+namespace tw::kernels::sm_100a {
+using namespace dsl;
+
+Kernel gemm_step6(const GemmShape& s, Arch arch) {
+  constexpr int BM = 128, BN = 128, BK = 64, STAGES = 2;
+  KernelBuilder k("gemm.step6", arch);
+  k.require(s.m > 0 && s.n > 0 && s.k > 0, "M, N and K are at least 1");
+  k.require(s.n % 8 == 0 && s.k % 8 == 0, "N and K are multiples of 8: rows are multiples of 16 bytes");
+  k.launch({.grid = {sm_count(arch)}, .threads = 128});
+  const int64_t chunks = ceil_div(s.k, int64_t{BK});
+
+  auto A = k.global(s.dtype, {s.m, s.k}, "A");
+  auto B = k.global(s.dtype, {s.n, s.k}, "B");
+  auto D = k.global(s.dtype, {s.m, s.n}, "D");
+  auto As = k.shared(s.dtype, {STAGES, BM, BK}, swizzle_128B, "As");
+  auto Bs = k.shared(s.dtype, {STAGES, BN, BK}, swizzle_128B, "Bs");
+  auto Ds = k.shared(s.dtype, {BM, BN}, swizzle_128B, "Ds");
+  auto acc = k.tensor_memory(f32, {BM, BN}, "acc");
+  TmaBarrier loaded(k, STAGES, "loaded");
+  MmaBarrier done(k, STAGES, "done");
+
+  auto row = k.registers(f32, {BM, BN}, row_per_thread_layout(BN), "row");
+  auto out = k.registers(s.dtype, {BM, BN}, row_per_thread_layout(BN), "out");
+  PersistentTiles tiles(ceil_div(s.m, int64_t{BM}), ceil_div(s.n, int64_t{BN}), 8, sm_count(arch), cta_id.x);
+
+  auto load = [&](TileCoordinate t, const Expr& stage, const Expr& i) {
+    if_(warp_id == 0, [&] {
+      elected([&] {
+        thread.copy_async(As[stage], A.tile(t.m * BM, i * BK), {.signal = loaded[stage]});
+        thread.copy_async(Bs[stage], B.tile(t.n * BN, i * BK), {.signal = loaded[stage]});
+        loaded.arrive(stage);
+      });
+    });
+  };
+
+  Ring ring(STAGES, Ring::consumer);
+  tiles.for_each([&](TileCoordinate t) {
+    for (int i = 0; i < STAGES && i < chunks; ++i) load(t, (Expr(ring.stage) + i) % STAGES, i);
+    for_range(chunks, [&](Expr i) {
+      loaded.wait(ring);
+      if_(warp_id == 0, [&] {
+        elected([&] {
+          thread.gemm_async(acc, As[ring.stage], Bs[ring.stage], {.accumulate = i != 0});
+          done.commit(ring.stage);
+        });
+      });
+      done.wait(ring);
+      cta.sync();  // no warp is left waiting for a phase that the next load overtakes
+      if_(i + STAGES < chunks, [&] { load(t, ring.stage, i + STAGES); });
+      ring.advance();
+    });
+
+    ptx::tcgen05_fence_after_thread_sync();
+    warpgroup.copy(row, acc);
+    warpgroup.cast(out, row);
+    warpgroup.copy(Ds, out);
+    ptx::fence_proxy_async();  // the copy engine reads what the threads wrote
+    cta.sync();
+    if_(warp_id == 0, [&] {
+      elected([&] {
+        thread.copy_async(D.tile(t.m * BM, t.n * BN), Ds);
+        ptx::bulk_commit_group();
+        ptx::bulk_wait_group_read(0);  // before the next tile is put there
+      });
+    });
+    ptx::tcgen05_fence_before_thread_sync();  // the accumulator has been read
+    cta.sync();
+    ptx::tcgen05_fence_after_thread_sync();
+  });
+  return k.finish();
+}
+
+}  // namespace tw::kernels::sm_100a

@@ -1,0 +1,75 @@
+// Step 7: roles. One warp loads, a warpgroup multiplies and writes back; barriers hand the stages over. The
+// loading warpgroup gives most of its registers to the other.
+#include "kernels/gemm/ladder.h"
+#include "tilewright/dsl/schedule.h"
+
+namespace tw::kernels::sm_90a {
+using namespace dsl;
+
+Kernel gemm_step7(const GemmShape& s, Arch arch) {
+  constexpr int BM = 128, BN = 128, BK = 64, STAGES = 4;
+  KernelBuilder k("gemm.step7", arch);
+  k.require(s.m > 0 && s.n > 0 && s.k > 0, "M, N and K are at least 1");
+  k.require(s.n % 8 == 0 && s.k % 8 == 0, "N and K are multiples of 8: rows are multiples of 16 bytes");
+  k.launch({.grid = {sm_count(arch)}, .threads = 256});
+  const int64_t chunks = ceil_div(s.k, int64_t{BK});
+
+  auto A = k.global(s.dtype, {s.m, s.k}, "A");
+  auto B = k.global(s.dtype, {s.n, s.k}, "B");
+  auto D = k.global(s.dtype, {s.m, s.n}, "D");
+  auto As = k.shared(s.dtype, {STAGES, BM, BK}, swizzle_128B, "As");
+  auto Bs = k.shared(s.dtype, {STAGES, BN, BK}, swizzle_128B, "Bs");
+  auto Ds = k.shared(s.dtype, {BM, BN}, swizzle_128B, "Ds");
+  auto acc = k.wgmma_accumulator(f32, BM, BN, "acc");
+  auto out = k.wgmma_accumulator(s.dtype, BM, BN, "out");
+  TmaBarrier loaded(k, STAGES, "loaded");  // load -> mma
+  Barrier freed(k, STAGES, 4, "freed");    // mma -> load, one arrival a warp
+  PersistentTiles tiles(ceil_div(s.m, int64_t{BM}), ceil_div(s.n, int64_t{BN}), 8, sm_count(arch), cta_id.x);
+
+  k.role("load", warpgroup(1), 40, [&] {
+    if_(warp_id == 4, [&] {
+      elected([&] {
+        Ring ring(STAGES, Ring::producer);
+        tiles.for_each([&](TileCoordinate t) {
+          for_range(chunks, [&](Expr i) {
+            freed.wait(ring);
+            thread.copy_async(As[ring.stage], A.tile(t.m * BM, i * BK), {.signal = loaded[ring]});
+            thread.copy_async(Bs[ring.stage], B.tile(t.n * BN, i * BK), {.signal = loaded[ring]});
+            loaded.arrive(ring);
+            ring.advance();
+          });
+        });
+      });
+    });
+  });
+
+  k.role("mma", warpgroup(0), 232, [&] {
+    Ring ring(STAGES, Ring::consumer);
+    tiles.for_each([&](TileCoordinate t) {
+      for_range(chunks, [&](Expr i) {
+        loaded.wait(ring);
+        warpgroup.gemm_async(acc, As[ring.stage], Bs[ring.stage], {.accumulate = i != 0});
+        ptx::wgmma_commit_group();
+        ptx::wgmma_wait_group(0);
+        elected([&] { freed.arrive(ring); });
+        ring.advance();
+      });
+      warpgroup.cast(out, acc);
+      if_(warp_id == 0, [&] { elected([&] { ptx::bulk_wait_group_read(0); }); });
+      warpgroup.sync();  // the previous tile has left Ds
+      warpgroup.copy(Ds, out);
+      ptx::fence_proxy_async();  // the copy engine reads what the threads wrote
+      warpgroup.sync();
+      if_(warp_id == 0, [&] {
+        elected([&] {
+          thread.copy_async(D.tile(t.m * BM, t.n * BN), Ds);
+          ptx::bulk_commit_group();
+        });
+      });
+    });
+    if_(warp_id == 0, [&] { elected([&] { ptx::bulk_wait_group_read(0); }); });
+  });
+  return k.finish();
+}
+
+}  // namespace tw::kernels::sm_90a
