@@ -4,6 +4,7 @@
 
 #include "bench/instructions.h"
 #include "kernels/registry.h"
+#include "tilewright/base/format.h"
 #include "tilewright/lower/lower.h"
 #include "tilewright/runtime/device.h"
 #include "tilewright/runtime/random.h"
@@ -27,14 +28,8 @@ Body step3() {
   return fastest_of(1, [=] { device->launch(compiled, {a, b, d}); });
 }
 
-Body integer_instruction() {
-  return
-      [loop = std::make_shared<InstructionLoop>(InstructionLoop::Kind::integer)] { return loop->seconds(); };
-}
-
-Body float_instruction() {
-  return
-      [loop = std::make_shared<InstructionLoop>(InstructionLoop::Kind::floating)] { return loop->seconds(); };
+Body instruction(const Instruction& which) {
+  return [loop = std::make_shared<InstructionLoop>(which)] { return loop->seconds(); };
 }
 
 Body slowest_compilation() {
@@ -47,17 +42,46 @@ Body slowest_compilation() {
   };
 }
 
+namespace {
+
+// Every instruction of the list, after the slowest of its kind.
+std::vector<Result> instruction_results(int rounds) {
+  constexpr double target = 20.0;  // ns, of integer and float instructions
+  std::vector<Body> bodies;
+  for (const Instruction& i : instructions()) bodies.push_back(instruction(i));
+  const auto t = interleaved(bodies, rounds);
+  std::vector<Result> worst{{"instruction.integer", "32-lane integer instruction, slowest", 0, "ns", target},
+                            {"instruction.float", "32-lane float instruction, slowest", 0, "ns", target}};
+  std::vector<Result> each;
+  for (size_t n = 0; n < t.size(); ++n) {
+    const Instruction& i = instructions()[n];
+    const double ns = t[n] * 1e9;
+    each.push_back({format("instruction.{}", i.name), format("  {}", i.name), ns, "ns"});
+    if (i.kind == Instruction::Kind::memory) continue;
+    each.back().target = target;
+    Result& slowest = worst[i.kind == Instruction::Kind::integer ? 0 : 1];
+    if (ns <= slowest.value) continue;
+    slowest.value = ns;
+    slowest.what = format("32-lane {} instruction, slowest ({})",
+                          i.kind == Instruction::Kind::integer ? "integer" : "float", i.name);
+  }
+  worst.insert(worst.end(), each.begin(), each.end());
+  return worst;
+}
+
+}  // namespace
+
 std::vector<Result> simulator_results(int rounds) {
-  const auto t = interleaved({matrix_tile(), on_two_threads(matrix_tile()), integer_instruction(),
-                              float_instruction(), slowest_compilation(), step3()},
-                             rounds);
-  return {{"matrix.one_thread", "matrix arithmetic of 128x128x64 tiles, one thread", tile_flops / t[0] / 1e9,
-           "GFLOP/s"},
-          {"matrix.two_threads", "the same, two threads", 2 * tile_flops / t[1] / 1e9, "GFLOP/s"},
-          {"instruction.integer", "32-lane integer instruction", t[2] * 1e9, "ns", 20.0},
-          {"instruction.float", "32-lane float instruction", t[3] * 1e9, "ns", 20.0},
-          {"compile", "C++ to PTX, slowest kernel", t[4] * 1e3, "ms", 50.0},
-          {"step3", "gemm.step3 1024x1024x1024 f16 on sim:b200", t[5] * 1e3, "ms"}};
+  const auto t =
+      interleaved({matrix_tile(), on_two_threads(matrix_tile()), slowest_compilation(), step3()}, rounds);
+  std::vector<Result> results{
+      {"matrix.one_thread", "matrix arithmetic of 128x128x64 tiles, one thread", tile_flops / t[0] / 1e9,
+       "GFLOP/s"},
+      {"matrix.two_threads", "the same, two threads", 2 * tile_flops / t[1] / 1e9, "GFLOP/s"},
+      {"compile", "C++ to PTX, slowest kernel", t[2] * 1e3, "ms", 50.0},
+      {"step3", "gemm.step3 1024x1024x1024 f16 on sim:b200", t[3] * 1e3, "ms"}};
+  for (Result& r : instruction_results(rounds)) results.push_back(std::move(r));
+  return results;
 }
 
 }  // namespace tw::bench

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "bench/harness.h"
+#include "bench/instructions.h"
 
 // What the simulator and the compiler are asked for, as measurements.
 namespace tw::bench {
@@ -16,8 +17,7 @@ inline constexpr int64_t step3_extent = 1024;
 Body step3();
 
 // One 32-lane instruction, in seconds: a loop of one warp on one host thread; loop control is included.
-Body integer_instruction();
-Body float_instruction();
+Body instruction(const Instruction& which);
 
 // C++ to PTX text of every kernel for every architecture it is written for: the slowest of them.
 Body slowest_compilation();

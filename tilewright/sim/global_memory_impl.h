@@ -1,5 +1,6 @@
 #pragma once
 #include <atomic>
+#include <bit>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -32,7 +33,25 @@ struct Allocation {
   uint64_t count_unwritten(uint64_t offset, uint64_t n) const;
   uint64_t first_unwritten(uint64_t offset, uint64_t n) const;  // offset + n if there is none
 
+  // For n bytes that lie in one word of bits: `offset` a multiple of n, at most 32 of them.
+  bool written_aligned(uint64_t offset, uint32_t n) const {
+    const uint64_t mask = mask_of(n);
+    return (bits_[offset >> 6].load(std::memory_order_relaxed) >> (offset & 63) & mask) == mask;
+  }
+  // How many of them nothing had written before; the caller sums up and calls count_written once.
+  uint64_t mark_aligned(uint64_t offset, uint32_t n) {
+    const uint64_t mask = mask_of(n) << (offset & 63);
+    std::atomic<uint64_t>& word = bits_[offset >> 6];
+    if ((word.load(std::memory_order_relaxed) & mask) == mask) return 0;
+    const uint64_t before = word.fetch_or(mask, std::memory_order_relaxed);
+    return static_cast<uint64_t>(std::popcount(mask & ~before));
+  }
+  void count_written(uint64_t fresh) {
+    if (fresh) unwritten_.fetch_sub(fresh, std::memory_order_relaxed);
+  }
+
  private:
+  static uint64_t mask_of(uint32_t bytes) { return (uint64_t{1} << bytes) - 1; }
   std::unique_ptr<std::atomic<uint64_t>[]> bits_;
   std::atomic<uint64_t> unwritten_;
 };

@@ -5,6 +5,7 @@
 
 #include "tilewright/sim/decode.h"
 #include "tilewright/sim/inst.h"
+#include "tilewright/sim/vector_level.h"
 #include "tilewright/sim/warp.h"
 
 // Handlers over the 32 lanes of a warp, in a form that the compiler vectorises.
@@ -51,32 +52,59 @@ template <class F>
   return (mask & lanes) | (old & ~lanes);
 }
 
-// A kernel K has `static void run(Warp&, const Inst&, uint32_t lanes)`. Two handlers are made of it, one for
-// any x86-64 and one for processors with AVX2 and FMA; handler<K>() answers the one for this machine.
+// A kernel K has `static void run(Warp&, const Inst&, uint32_t lanes)`, or a run that answers a Flow. Several
+// handlers are made of it: one for any x86-64, one for processors with AVX2 and FMA, one for those with
+// AVX-512; handler<K>() answers the one for this machine. All give the same bits: no level contracts a * b +
+// c.
+template <class K>
+[[gnu::always_inline]] inline Flow run_kernel(Warp& w, const Inst& i, uint32_t lanes) {
+  if constexpr (std::is_void_v<decltype(K::run(w, i, lanes))>) {
+    K::run(w, i, lanes);
+    return Flow::next;
+  } else {
+    return K::run(w, i, lanes);
+  }
+}
 template <class K>
 Flow plain_handler(Warp& w, const Inst& i, uint32_t lanes) {
-  K::run(w, i, lanes);
-  return Flow::next;
+  return run_kernel<K>(w, i, lanes);
 }
 #if defined(__x86_64__)
 template <class K>
-[[gnu::target("avx2,fma,bmi,bmi2,lzcnt,popcnt")]] Flow wide_handler(Warp& w, const Inst& i, uint32_t lanes) {
-  K::run(w, i, lanes);
-  return Flow::next;
+[[gnu::target("avx2,fma,f16c,bmi,bmi2,lzcnt,popcnt")]] Flow wide_handler(Warp& w, const Inst& i,
+                                                                         uint32_t lanes) {
+  return run_kernel<K>(w, i, lanes);
 }
-inline bool has_wide_vectors() {
-  static const bool yes =
-      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-  return yes;
+template <class K>
+[[gnu::target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi,bmi2,lzcnt,popcnt")]] Flow
+widest_handler(Warp& w, const Inst& i, uint32_t lanes) {
+  return run_kernel<K>(w, i, lanes);
 }
 template <class K>
 Handler handler() {
-  return has_wide_vectors() ? &wide_handler<K> : &plain_handler<K>;
+  switch (vector_level()) {
+    case VectorLevel::avx512: return &widest_handler<K>;
+    case VectorLevel::avx2: return &wide_handler<K>;
+    default: return &plain_handler<K>;
+  }
+}
+// For kernels that call functions written for a level.
+template <template <VectorLevel> class K>
+Handler level_handler() {
+  switch (vector_level()) {
+    case VectorLevel::avx512: return &widest_handler<K<VectorLevel::avx512>>;
+    case VectorLevel::avx2: return &wide_handler<K<VectorLevel::avx2>>;
+    default: return &plain_handler<K<VectorLevel::plain>>;
+  }
 }
 #else
 template <class K>
 Handler handler() {
   return &plain_handler<K>;
+}
+template <template <VectorLevel> class K>
+Handler level_handler() {
+  return &plain_handler<K<VectorLevel::plain>>;
 }
 #endif
 

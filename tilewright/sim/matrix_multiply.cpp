@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "tilewright/base/error.h"
 #include "tilewright/base/formats.h"
@@ -23,8 +24,30 @@ struct MatrixUnit::Buffers {
   alignas(64) float staged[kMaxN * kMaxM];  // D as f32, [n][m], when its cells cannot be used directly
 };
 
-MatrixUnit::MatrixUnit() : kernels(&matrix_kernels()), buffers_(new Buffers) {}
-MatrixUnit::~MatrixUnit() = default;
+// Kept for the host thread's next CTA: touching fresh pages costs more than the products of a small tile.
+struct MatrixUnit::Spare {
+  std::vector<std::unique_ptr<Buffers>> list;
+  static Spare& of_thread() {
+    thread_local Spare spare;
+    return spare;
+  }
+};
+
+MatrixUnit::MatrixUnit() : kernels(&matrix_kernels()) {
+  auto& spare = Spare::of_thread().list;
+  if (spare.empty()) {
+    buffers_.reset(new Buffers);
+  } else {
+    buffers_ = std::move(spare.back());
+    spare.pop_back();
+  }
+}
+
+MatrixUnit::~MatrixUnit() {
+  auto& spare = Spare::of_thread().list;
+  constexpr size_t most = 8;
+  if (spare.size() < most) spare.push_back(std::move(buffers_));
+}
 
 // Whether a product can join the pending chain: then its result is the same as one by one.
 bool MatrixUnit::continues(const AccumulatorTile& d, const MatrixProduct& product) const {

@@ -64,6 +64,7 @@ class MatrixUnit {
   MatrixProduct first_;  // of the pending chain; its operands have been read
   int depth_ = 0;        // k elements pending
   struct Buffers;
+  struct Spare;
   std::unique_ptr<Buffers> buffers_;
 };
 

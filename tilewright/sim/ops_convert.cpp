@@ -4,6 +4,7 @@
 
 #include "tilewright/base/formats.h"
 #include "tilewright/sim/float_math.h"
+#include "tilewright/sim/half_rows.h"
 #include "tilewright/sim/lanes.h"
 
 // PTX ISA, "cvt" and "cvt.pack".
@@ -196,38 +197,60 @@ struct FloatToSigned {
   }
 };
 
+// f32 to a 16-bit format, to nearest.
 template <DType format>
-Flow run_narrow(Warp& w, const Inst& i, uint32_t lanes) {  // f32 to a 16-bit format, to nearest
-  uint16_t codes[32];
-  from_float(format, w.row<float>(i.s[1]), codes, 32);
-  each_lane(lanes, w.row<uint32_t>(i.s[0]), [&](int l) { return uint32_t{codes[l]}; });
-  return Flow::next;
-}
+struct Narrow {
+  template <VectorLevel level>
+  struct Kernel {
+    [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+      uint16_t codes[32];
+      narrow_values<format, level>(w.row<float>(i.s[1]), codes, 32);
+      each_lane(
+          lanes,
+          w.row<uint32_t>(i.s[0]), [&](int l) __attribute__((always_inline)) { return uint32_t{codes[l]}; });
+    }
+  };
+};
+// s[1] to the high half, s[2] to the low one.
 template <DType format>
-Flow run_narrow_pair(Warp& w, const Inst& i, uint32_t lanes) {  // s[1] to the high half, s[2] to the low one
-  uint16_t high[32], low[32];
-  from_float(format, w.row<float>(i.s[1]), high, 32);
-  from_float(format, w.row<float>(i.s[2]), low, 32);
-  each_lane(lanes, w.row<uint32_t>(i.s[0]), [&](int l) { return uint32_t{high[l]} << 16 | low[l]; });
-  return Flow::next;
-}
-template <DType format>
-Flow run_widen(Warp& w, const Inst& i, uint32_t lanes) {
-  uint16_t codes[32];
-  for (int l = 0; l < 32; ++l) codes[l] = static_cast<uint16_t>(w.row<uint32_t>(i.s[1])[l]);
-  float value[32];
-  to_float(format, codes, value, 32);
-  each_lane(lanes, w.row<float>(i.s[0]), [&](int l) { return value[l]; });
-  return Flow::next;
-}
+struct NarrowPair {
+  template <VectorLevel level>
+  struct Kernel {
+    [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+      uint16_t high[32], low[32];
+      narrow_values<format, level>(w.row<float>(i.s[1]), high, 32);
+      narrow_values<format, level>(w.row<float>(i.s[2]), low, 32);
+      each_lane(
+          lanes, w.row<uint32_t>(i.s[0]), [&](int l) __attribute__((always_inline)) {
+            return uint32_t{high[l]} << 16 | low[l];
+          });
+    }
+  };
+};
+template <VectorLevel level>
+struct WidenF16 {
+  [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+    const auto* a = w.row<uint32_t>(i.s[1]);
+    uint16_t codes[32];
+    for (int l = 0; l < 32; ++l) codes[l] = static_cast<uint16_t>(a[l]);
+    float value[32];
+    widen_codes<DType::f16, level>(codes, value, 32);
+    each_lane(
+        lanes,
+        w.row<float>(i.s[0]), [&](int l) __attribute__((always_inline)) { return canonical(value[l]); });
+  }
+};
+struct WidenBf16 {  // a NaN keeps its bits
+  static uint32_t apply(uint32_t code) { return code << 16; }
+};
 
 Handler common_pair(const Conversion& c) {
   if (c.sat || c.ftz || c.satfinite || c.relu) return nullptr;
   const bool plain = c.integral == Integral::none && c.rounding == Rounding::rn;
-  if (c.from == Type::f32 && c.to == Type::f16 && plain) return &run_narrow<DType::f16>;
-  if (c.from == Type::f32 && c.to == Type::bf16 && plain) return &run_narrow<DType::bf16>;
-  if (c.from == Type::f16 && c.to == Type::f32 && plain) return &run_widen<DType::f16>;
-  if (c.from == Type::bf16 && c.to == Type::f32 && plain) return &run_widen<DType::bf16>;
+  if (c.from == Type::f32 && c.to == Type::f16 && plain) return level_handler<Narrow<DType::f16>::Kernel>();
+  if (c.from == Type::f32 && c.to == Type::bf16 && plain) return level_handler<Narrow<DType::bf16>::Kernel>();
+  if (c.from == Type::f16 && c.to == Type::f32 && plain) return level_handler<WidenF16>();
+  if (c.from == Type::bf16 && c.to == Type::f32 && plain) return handler<Unary<WidenBf16, uint32_t>>();
   if (c.from == Type::f32 && c.to == Type::s32 && c.integral == Integral::rzi)
     return handler<Unary<FloatToSigned, float, int32_t>>();
   if (c.from == Type::s32 && c.to == Type::f32 && plain)
@@ -353,7 +376,8 @@ void decode_packed(Decoding& d, PackedConversion c) {
   if (plain && (c.to == DType::f16 || c.to == DType::bf16)) {
     d.inst.s[1] = c.sources[0];
     d.inst.s[2] = c.sources[1];
-    d.inst.run = c.to == DType::f16 ? &run_narrow_pair<DType::f16> : &run_narrow_pair<DType::bf16>;
+    d.inst.run = c.to == DType::f16 ? level_handler<NarrowPair<DType::f16>::Kernel>()
+                                    : level_handler<NarrowPair<DType::bf16>::Kernel>();
   }
   d.inst.extra = d.keep(c);
 }

@@ -47,6 +47,14 @@ template <class T, bool ftz, bool sat>
   else return canonical(v);
 }
 
+// |x * y| < 2^-126 exactly, for x and y that are no subnormals: one factor below 1 is scaled by 2^100, so
+// that nothing underflows, and fma keeps the sign of the difference.
+[[gnu::always_inline]] inline bool tiny_product(float x, float y) {
+  const float a = std::fabs(x), b = std::fabs(y);
+  const bool first = a < 1.0f;
+  return __builtin_fmaf(first ? a * 0x1p100f : a, first ? b : b * 0x1p100f, -0x1p-26f) < 0.0f;
+}
+
 // Two or three operands, to nearest. Packed f32x2 has 64 lanes instead of 32, two in each 64-bit element.
 template <class F, class T, bool ftz, bool sat>
 struct FloatBinary {
@@ -58,7 +66,7 @@ struct FloatBinary {
           T r = F::apply(x, y);
           // A product is flushed when it is tiny before rounding, as an H200 does.
           if constexpr (std::is_same_v<F, FloatMul> && ftz && sizeof(T) == 4)
-            r = std::fabs(double{x} * double{y}) < 0x1p-126 ? r * 0.0f : r;
+            r = tiny_product(x, y) ? r * 0.0f : r;
           return result<T, ftz, sat>(r);
         });
   }
@@ -281,16 +289,29 @@ Flow run_min_max(Warp& w, const Inst& i, uint32_t lanes) {
   return Flow::next;
 }
 
-// The plain two-operand form, as vector code: the operand that is no NaN, the smaller or larger one.
-template <bool is_max>
+// The two-operand forms of f32, as vector code on the bits.
+template <bool is_max, bool ftz, bool nan>
 struct MinMaxF32 {
-  static float apply(float a, float b) {
-    const bool a_less = a < b || (a == b && (as_bits(a) >> 31) != 0);
-    const float r = is_max ? (a_less ? b : a) : (a_less ? a : b);
-    const float with_nan = as_float(a == a ? as_bits(a) : b == b ? as_bits(b) : kNanF32);
-    return as_float(a == a && b == b ? as_bits(r) : as_bits(with_nan));
+  [[gnu::always_inline]] static uint32_t input(uint32_t v) {
+    return ftz && (v & 0x7F800000) == 0 ? v & 0x80000000 : v;
+  }
+  // In the order of the values, -0 before +0.
+  [[gnu::always_inline]] static int32_t order(uint32_t v) {
+    const auto s = static_cast<int32_t>(v);
+    return s ^ (s >> 31 & 0x7FFFFFFF);
+  }
+  [[gnu::always_inline]] static uint32_t apply(uint32_t a, uint32_t b) {
+    a = input(a), b = input(b);
+    const bool a_nan = (a & 0x7FFFFFFF) > 0x7F800000, b_nan = (b & 0x7FFFFFFF) > 0x7F800000;
+    const uint32_t number = (order(a) < order(b)) == is_max ? b : a;
+    const uint32_t r = a_nan ? b : b_nan ? a : number;
+    return (nan ? a_nan | b_nan : a_nan & b_nan) ? kNanF32 : r;
   }
 };
+template <bool is_max, bool ftz, bool nan>
+Handler min_max_f32() {
+  return handler<Binary<MinMaxF32<is_max, ftz, nan>, uint32_t>>();
+}
 
 template <bool is_max>
 void decode_min_max(Decoding& d) {
@@ -305,8 +326,9 @@ void decode_min_max(Decoding& d) {
   d.inst.aux = (is_max ? 1u : 0u) | (ftz ? 2u : 0u) | (nan ? 4u : 0u) | (xorsign ? 8u : 0u) |
                (operands == 4 ? 16u : 0u);
   if (type == Type::f64) d.inst.run = &run_min_max<double>;
-  else if (d.inst.aux <= 1) d.inst.run = handler<Binary<MinMaxF32<is_max>, float>>();
-  else d.inst.run = &run_min_max<float>;
+  else if (xorsign || operands == 4) d.inst.run = &run_min_max<float>;
+  else if (ftz) d.inst.run = nan ? min_max_f32<is_max, true, true>() : min_max_f32<is_max, true, false>();
+  else d.inst.run = nan ? min_max_f32<is_max, false, true>() : min_max_f32<is_max, false, false>();
 }
 
 // ---- signs ----

@@ -1,12 +1,19 @@
 #include <cmath>
+#include <cstring>
 
 #include "tilewright/base/formats.h"
 #include "tilewright/sim/arithmetic.h"
+#include "tilewright/sim/half_rows.h"
 #include "tilewright/sim/lanes.h"
 
 // PTX ISA, "Half Precision Floating-Point Instructions" and "Mixed Precision Floating-Point Instructions".
-// Each result is the exact one rounded once: sums and products are formed in double (whose rounding cannot
-// disturb the second one, by the 2p + 2 rule), fma is rounded to odd in between.
+// Each result is the exact one rounded once, although sums and products are formed in f32:
+//  - f16 and bf16 products have at most 22 bits: exact in f32 (a bf16 product below 2^-126 may lose bits, but
+//    then it lies below half of the smallest bf16 or is exact);
+//  - the rounding of a sum to 24 bits cannot disturb its rounding to p <= 11, by the 2p + 2 rule (S.
+//  Figueroa,
+//    "When is double rounding innocuous?", 1995), and sums of the subnormal range are exact;
+//  - fma adds the exact product and rounds the sum to odd in between (float_math.h).
 namespace tw::sim {
 
 namespace {
@@ -20,111 +27,175 @@ struct HalfSpec {
   int operands = 2;
 };
 
-// Up to 64 codes of a row, in order: the lane's low half, then its high half.
-int unpack(const uint32_t* row, bool packed, uint16_t* codes) {
-  if (!packed) {
-    for (int l = 0; l < 32; ++l) codes[l] = static_cast<uint16_t>(row[l]);
-    return 32;
-  }
-  for (int l = 0; l < 32; ++l) {
-    codes[2 * l] = static_cast<uint16_t>(row[l]);
-    codes[2 * l + 1] = static_cast<uint16_t>(row[l] >> 16);
-  }
-  return 64;
+// A row of 32-bit elements is an array of 64 codes: each lane's low half, then its high half, which is zero
+// when a lane holds one code.
+constexpr int kCodes = 64;
+
+[[gnu::always_inline]] inline const uint16_t* codes_of(const Warp& w, Slot s) { return w.row<uint16_t>(s); }
+
+[[gnu::always_inline]] inline void write_codes(Warp& w, Slot slot, uint32_t lanes, bool packed,
+                                               const uint16_t* codes) {
+  uint32_t words[32];
+  std::memcpy(words, codes, sizeof words);
+  const uint32_t mask = packed ? kAllLanes : 0xFFFF;
+  each_lane(
+      lanes, w.row<uint32_t>(slot), [&](int l) __attribute__((always_inline)) { return words[l] & mask; });
 }
 
-void write_codes(Warp& w, Slot slot, uint32_t lanes, bool packed, const uint16_t* codes) {
-  if (packed)
-    each_lane(lanes, w.row<uint32_t>(slot),
-              [&](int l) { return uint32_t{codes[2 * l + 1]} << 16 | codes[2 * l]; });
-  else each_lane(lanes, w.row<uint32_t>(slot), [&](int l) { return uint32_t{codes[l]}; });
-}
-
-uint16_t flush_code(uint16_t code) {
+[[gnu::always_inline]] inline uint16_t flush_code(uint16_t code) {
   return (code & 0x7C00) == 0 ? static_cast<uint16_t>(code & 0x8000) : code;
 }
-
-// min and max choose one of the operands; the NaN of both formats is 0x7fff.
-uint16_t choose(const HalfSpec& s, uint16_t a, uint16_t b, float x, float y) {
-  const uint16_t sign = static_cast<uint16_t>((a ^ b) & 0x8000);
-  if (s.xorsign) {
-    a &= 0x7FFF, b &= 0x7FFF;
-    x = std::fabs(x), y = std::fabs(y);
-  }
-  uint16_t r;
-  if (std::isnan(x) || std::isnan(y)) {
-    if (s.nan || (std::isnan(x) && std::isnan(y))) return 0x7FFF;
-    r = std::isnan(x) ? b : a;
-  } else {
-    const bool less = x < y || (x == y && (a & 0x8000));
-    r = (s.op == HalfOp::max) == less ? b : a;
-  }
-  return s.xorsign ? static_cast<uint16_t>((r & 0x7FFF) | sign) : r;
+template <DType format>
+[[gnu::always_inline]] inline bool is_nan(uint16_t code) {
+  return (code & 0x7FFF) > (format == DType::f16 ? 0x7C00 : 0x7F80);
+}
+// Codes in the order of their values, -0 before +0.
+[[gnu::always_inline]] inline int16_t order(uint16_t code) {
+  const auto c = static_cast<int16_t>(code);
+  return static_cast<int16_t>(c ^ (c >> 15 & 0x7FFF));
 }
 
-struct HalfKernel {
+// min and max choose one of the operands.
+template <DType format, bool is_max>
+[[gnu::always_inline]] inline uint16_t choose(uint16_t a, uint16_t b, bool nan, bool xorsign) {
+  const auto sign = static_cast<uint16_t>(xorsign ? (a ^ b) & 0x8000 : 0);
+  const auto keep = static_cast<uint16_t>(xorsign ? 0x7FFF : 0xFFFF);
+  a &= keep, b &= keep;
+  const bool a_nan = is_nan<format>(a), b_nan = is_nan<format>(b);
+  const uint16_t number = (order(a) < order(b)) == is_max ? b : a;
+  const uint16_t r = a_nan ? b : b_nan ? a : number;
+  const bool no_number = nan ? a_nan | b_nan : a_nan & b_nan;
+  return no_number ? kNanHalf : static_cast<uint16_t>(r | sign);
+}
+
+template <DType format, bool is_max>
+struct HalfChoose {
   [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
     const auto& s = *static_cast<const HalfSpec*>(i.extra);
-    uint16_t codes[3][64];
-    float value[3][64];
-    int n = 0;
-    for (int k = 0; k < s.operands; ++k) {
-      n = unpack(w.row<uint32_t>(i.s[1 + k]), s.packed, codes[k]);
-      if (s.ftz) {
-        for (int e = 0; e < n; ++e) codes[k][e] = flush_code(codes[k][e]);
-      }
-      to_float(s.format, codes[k], value[k], static_cast<size_t>(n));
-    }
-    uint16_t out[64] = {};
-    float result[64] = {};
-    const float *x = value[0], *y = value[1], *z = value[2];
-    switch (s.op) {
-      case HalfOp::add:
-        for (int e = 0; e < n; ++e) result[e] = to_odd_float(double{x[e]} + double{y[e]});
-        break;
-      case HalfOp::sub:
-        for (int e = 0; e < n; ++e) result[e] = to_odd_float(double{x[e]} - double{y[e]});
-        break;
-      case HalfOp::mul:
-        for (int e = 0; e < n; ++e) {
-          const double exact = double{x[e]} * double{y[e]};
-          // Flushed when tiny before rounding, as an H200 does.
-          result[e] = s.ftz && std::fabs(exact) < 0x1p-14 ? std::copysign(0.0f, static_cast<float>(exact))
-                                                          : to_odd_float(exact);
-        }
-        break;
-      case HalfOp::fma:
-        for (int e = 0; e < n; ++e) result[e] = to_odd_float(fma_to_odd(x[e], y[e], z[e]));
-        break;
-      case HalfOp::min:
-      case HalfOp::max:
-        for (int e = 0; e < n; ++e) out[e] = choose(s, codes[0][e], codes[1][e], x[e], y[e]);
-        if (s.operands == 3) {
-          to_float(s.format, out, result, static_cast<size_t>(n));
-          for (int e = 0; e < n; ++e) out[e] = choose(s, out[e], codes[2][e], result[e], z[e]);
-        }
-        write_codes(w, i.s[0], lanes, s.packed, out);
-        return;
-      case HalfOp::abs:
-        for (int e = 0; e < n; ++e) out[e] = std::isnan(x[e]) ? 0x7FFF : codes[0][e] & 0x7FFF;
-        write_codes(w, i.s[0], lanes, s.packed, out);
-        return;
-      case HalfOp::neg:
-        for (int e = 0; e < n; ++e) out[e] = std::isnan(x[e]) ? 0x7FFF : codes[0][e] ^ 0x8000;
-        write_codes(w, i.s[0], lanes, s.packed, out);
-        return;
-    }
-    if (s.sat) {
-      for (int e = 0; e < n; ++e) result[e] = saturate(result[e]);
-    }
-    from_float(s.format, result, out, static_cast<size_t>(n));
-    for (int e = 0; e < n; ++e) {
-      if (s.ftz) out[e] = flush_code(out[e]);
-      if (s.relu && (out[e] & 0x8000) && !std::isnan(result[e])) out[e] = 0;
+    const bool nan = s.nan, xorsign = s.xorsign;
+    uint16_t out[kCodes], next[kCodes];
+    std::memcpy(out, codes_of(w, i.s[1]), sizeof out);
+    if (s.ftz)
+      for (uint16_t& c : out) c = flush_code(c);
+    for (int k = 2; k <= s.operands; ++k) {
+      std::memcpy(next, codes_of(w, i.s[k]), sizeof next);
+      if (s.ftz)
+        for (uint16_t& c : next) c = flush_code(c);
+      for (int e = 0; e < kCodes; ++e) out[e] = choose<format, is_max>(out[e], next[e], nan, xorsign);
     }
     write_codes(w, i.s[0], lanes, s.packed, out);
   }
 };
+
+template <DType format, bool is_abs>
+struct HalfSign {
+  [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+    const auto& s = *static_cast<const HalfSpec*>(i.extra);
+    const uint16_t* a = codes_of(w, i.s[1]);
+    uint16_t out[kCodes];
+    for (int e = 0; e < kCodes; ++e) {
+      const uint16_t c = s.ftz ? flush_code(a[e]) : a[e];
+      const auto r = static_cast<uint16_t>(is_abs ? c & 0x7FFF : c ^ 0x8000);
+      out[e] = is_nan<format>(c) ? kNanHalf : r;
+    }
+    write_codes(w, i.s[0], lanes, s.packed, out);
+  }
+};
+
+// a * b + c of bf16 values in double, rounded to odd: for products that do not fit an f32's exponent.
+void wide_fma(const float* a, const float* b, const float* c, float* r) {
+  for (int e = 0; e < kCodes; ++e) r[e] = to_odd_float(fma_to_odd(a[e], b[e], c[e]));
+}
+
+// Written with integers instead of conditions, as vector code.
+template <DType format>
+[[gnu::always_inline]] inline void half_fma(const float* a, const float* b, const float* c, float* r) {
+  uint32_t inexact = 0;
+  for (int e = 0; e < kCodes; ++e) {
+    const float p = a[e] * b[e], s = p + c[e];
+    const float back = s - p;
+    const float error = (p - (s - back)) + (c[e] - back);  // as fma_to_odd does; NaN when s is not finite
+    const uint32_t bits = as_bits(s), error_bits = as_bits(error);
+    const uint32_t off = (error_bits & 0x7FFFFFFF) - 1 < 0x7F800000 ? 1u : 0u;  // neither zero nor NaN
+    const uint32_t adjust = off & ~bits, inward = (error_bits ^ bits) >> 31;
+    r[e] = as_float(bits + adjust - 2 * (adjust & inward));
+    if constexpr (format == DType::bf16) {
+      const uint32_t size = as_bits(p) & 0x7FFFFFFF, a_size = as_bits(a[e]) & 0x7FFFFFFF,
+                     b_size = as_bits(b[e]) & 0x7FFFFFFF;
+      const uint32_t low = (size < 0x00800000 ? 1u : 0u) & (a_size ? 1u : 0u) & (b_size ? 1u : 0u);
+      const uint32_t high = (size == 0x7F800000 ? 1u : 0u) & (a_size != 0x7F800000 ? 1u : 0u) &
+                            (b_size != 0x7F800000 ? 1u : 0u);
+      inexact |= low | high;
+    }
+  }
+  if (format == DType::bf16 && inexact) [[unlikely]]
+    wide_fma(a, b, c, r);
+}
+
+template <HalfOp op, DType format>
+struct HalfArithmetic {
+  template <VectorLevel level>
+  struct Kernel {
+    [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+      const auto& s = *static_cast<const HalfSpec*>(i.extra);
+      constexpr int operands = op == HalfOp::fma ? 3 : 2;
+      float value[3][kCodes], result[kCodes];
+      for (int k = 0; k < operands; ++k) {
+        const uint16_t* codes = codes_of(w, i.s[1 + k]);
+        uint16_t flushed[kCodes];
+        if (s.ftz) {
+          for (int e = 0; e < kCodes; ++e) flushed[e] = flush_code(codes[e]);
+          codes = flushed;
+        }
+        widen_codes<format, level>(codes, value[k], kCodes);
+      }
+      const float *x = value[0], *y = value[1], *z = value[2];
+      if constexpr (op == HalfOp::add) {
+        for (int e = 0; e < kCodes; ++e) result[e] = x[e] + y[e];
+      } else if constexpr (op == HalfOp::sub) {
+        for (int e = 0; e < kCodes; ++e) result[e] = x[e] - y[e];
+      } else if constexpr (op == HalfOp::mul) {
+        for (int e = 0; e < kCodes; ++e) result[e] = x[e] * y[e];
+        if (s.ftz) {  // flushed when tiny before rounding, as an H200 does
+          for (float& r : result) r = std::fabs(r) < 0x1p-14f ? as_float(as_bits(r) & 0x80000000) : r;
+        }
+      } else {
+        half_fma<format>(x, y, z, result);
+      }
+      if (s.sat) {
+        for (float& r : result) r = saturate(r);
+      }
+      if (lanes == kAllLanes && s.packed && !s.ftz && !s.relu) {
+        narrow_values<format, level>(result, w.row<uint16_t>(i.s[0]), kCodes);
+        return;
+      }
+      uint16_t out[kCodes];
+      narrow_values<format, level>(result, out, kCodes);
+      if (s.ftz) {
+        for (uint16_t& c : out) c = flush_code(c);
+      }
+      if (s.relu) {  // the NaN has no sign
+        for (uint16_t& c : out) c = (c & 0x8000) ? uint16_t{0} : c;
+      }
+      write_codes(w, i.s[0], lanes, s.packed, out);
+    }
+  };
+};
+
+template <DType format>
+Handler half_operation(HalfOp op) {
+  switch (op) {
+    case HalfOp::add: return level_handler<HalfArithmetic<HalfOp::add, format>::template Kernel>();
+    case HalfOp::sub: return level_handler<HalfArithmetic<HalfOp::sub, format>::template Kernel>();
+    case HalfOp::mul: return level_handler<HalfArithmetic<HalfOp::mul, format>::template Kernel>();
+    case HalfOp::fma: return level_handler<HalfArithmetic<HalfOp::fma, format>::template Kernel>();
+    case HalfOp::min: return handler<HalfChoose<format, false>>();
+    case HalfOp::max: return handler<HalfChoose<format, true>>();
+    case HalfOp::abs: return handler<HalfSign<format, true>>();
+    case HalfOp::neg: return handler<HalfSign<format, false>>();
+  }
+  return nullptr;
+}
 
 // s[1] (and s[2] of fma): 16-bit operands; the last operand is f32. aux: bits 0-1 direction, 3 sat; imm:
 // HalfOp.
@@ -170,7 +241,7 @@ void decode_half(Decoding& d, HalfOp op) {
     d.inst.s[1 + k] = d.float_source(d.operand(static_cast<size_t>(1 + k)), s.packed ? Type::b32 : type);
   }
   d.inst.extra = d.keep(s);
-  d.inst.run = handler<HalfKernel>();
+  d.inst.run = s.format == DType::f16 ? half_operation<DType::f16>(op) : half_operation<DType::bf16>(op);
 }
 
 void decode_mixed(Decoding& d, HalfOp op, Round round, bool saturated) {

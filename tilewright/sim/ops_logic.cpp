@@ -153,17 +153,22 @@ void decode_shf(Decoding& d) {
 
 // ---- lop3: a table of eight results, one for each combination of the bits of a, b and c ----
 
+// Selected by z, then by y, then by x: r ^ (m & (r ^ s)) is s where m is set, else r.
 struct Lop3 {
   [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
     const auto *a = w.row<uint32_t>(i.s[1]), *b = w.row<uint32_t>(i.s[2]), *c = w.row<uint32_t>(i.s[3]);
-    uint32_t use[8];
-    for (int n = 0; n < 8; ++n) use[n] = (i.imm >> n & 1) ? kAllLanes : 0;
+    uint32_t zero[4], change[4];  // by x and y: the result for z = 0, and what z = 1 changes
+    for (int n = 0; n < 4; ++n) {
+      zero[n] = (i.imm >> (2 * n) & 1) ? kAllLanes : 0;
+      change[n] = zero[n] ^ ((i.imm >> (2 * n + 1) & 1) ? kAllLanes : 0);
+    }
     each_lane(
         lanes, w.row<uint32_t>(i.s[0]), [&](int l) __attribute__((always_inline)) {
           const uint32_t x = a[l], y = b[l], z = c[l];
-          return (~x & ~y & ~z & use[0]) | (~x & ~y & z & use[1]) | (~x & y & ~z & use[2]) |
-                 (~x & y & z & use[3]) | (x & ~y & ~z & use[4]) | (x & ~y & z & use[5]) |
-                 (x & y & ~z & use[6]) | (x & y & z & use[7]);
+          const uint32_t r0 = zero[0] ^ (z & change[0]), r1 = zero[1] ^ (z & change[1]),
+                         r2 = zero[2] ^ (z & change[2]), r3 = zero[3] ^ (z & change[3]);
+          const uint32_t low = r0 ^ (y & (r0 ^ r1)), high = r2 ^ (y & (r2 ^ r3));
+          return low ^ (x & (low ^ high));
         });
   }
 };
@@ -222,7 +227,19 @@ void decode_lop3(Decoding& d) {
 
 template <class T>
 struct Popc {
-  static uint32_t apply(T a) { return static_cast<uint32_t>(std::popcount(a)); }
+  // By halves, which vectorises where std::popcount does not.
+  static uint32_t apply(T a) {
+    if constexpr (sizeof(T) == 8)
+      return apply32(static_cast<uint32_t>(a)) + apply32(static_cast<uint32_t>(a >> 32));
+    else return apply32(a);
+  }
+  static uint32_t apply32(uint32_t a) {
+    a = a - (a >> 1 & 0x55555555);
+    a = (a & 0x33333333) + (a >> 2 & 0x33333333);
+    a = (a + (a >> 4)) & 0x0F0F0F0F;
+    a += a >> 8;
+    return (a + (a >> 16)) & 0x3F;
+  }
 };
 template <class T>
 struct Clz {
@@ -369,19 +386,24 @@ Flow run_prmt(Warp& w, const Inst& i, uint32_t lanes) {
   return Flow::next;
 }
 
-// A constant selector without sign replication: four byte positions.
-Flow run_prmt_constant(Warp& w, const Inst& i, uint32_t lanes) {
-  const auto *a = w.row<uint32_t>(i.s[1]), *b = w.row<uint32_t>(i.s[2]);
-  const auto selector = static_cast<uint32_t>(i.imm);
-  const uint32_t s0 = 8 * (selector & 7), s1 = 8 * (selector >> 4 & 7), s2 = 8 * (selector >> 8 & 7),
-                 s3 = 8 * (selector >> 12 & 7);
-  each_lane(lanes, w.row<uint32_t>(i.s[0]), [&](int l) {
-    const uint64_t both = uint64_t{b[l]} << 32 | a[l];
-    return static_cast<uint32_t>((both >> s0 & 0xFF) | (both >> s1 & 0xFF) << 8 | (both >> s2 & 0xFF) << 16 |
-                                 (both >> s3 & 0xFF) << 24);
-  });
-  return Flow::next;
-}
+// A constant selector without sign replication: four bytes, each of a or b.
+struct PermuteConstant {
+  [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+    const uint32_t* source[4];
+    uint32_t shift[4];
+    for (int n = 0; n < 4; ++n) {
+      const auto byte = static_cast<uint32_t>(i.imm >> (4 * n) & 7);
+      source[n] = w.row<uint32_t>(i.s[byte < 4 ? 1 : 2]);
+      shift[n] = 8 * (byte & 3);
+    }
+    each_lane(
+        lanes, w.row<uint32_t>(i.s[0]), [&](int l) __attribute__((always_inline)) {
+          uint32_t r = 0;
+          for (int n = 0; n < 4; ++n) r |= (source[n][l] >> shift[n] & 0xFF) << (8 * n);
+          return r;
+        });
+  }
+};
 
 void decode_prmt(Decoding& d) {
   d.take_type();
@@ -395,7 +417,7 @@ void decode_prmt(Decoding& d) {
   const auto* constant = d.operand(3).as<ptx::Immediate>();
   if (mode.empty() && constant && (constant->bits & 0x8888) == 0) {
     d.inst.imm = static_cast<int64_t>(constant->bits);
-    d.inst.run = &run_prmt_constant;
+    d.inst.run = handler<PermuteConstant>();
   }
 }
 

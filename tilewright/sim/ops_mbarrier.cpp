@@ -174,9 +174,14 @@ void decode_tx(Decoding& d) {
 // aux bits 0-1 as for addresses, bit 2: parity form, bit 3: try_wait. s[0] the predicate, s[2] state or
 // parity.
 uint32_t passed_lanes(Warp& w, const Inst& i, uint32_t lanes, const BarrierAddresses& a) {
-  uint32_t passed = 0;
+  uint32_t passed = 0, at = 0;
+  MBarrier* found = nullptr;  // lanes mostly wait on the same barrier
   for_lanes(lanes, [&](uint32_t l) {
-    MBarrier& b = w.cluster().mbarrier(w, 1u << l, a.lane[l]);
+    if (!found || a.lane[l] != at) {
+      at = a.lane[l];
+      found = &w.cluster().mbarrier(w, 1u << l, at);
+    }
+    MBarrier& b = *found;
     if (i.aux & 4) {
       passed |= b.passes_parity(w.row<uint32_t>(i.s[2])[l]) ? 1u << l : 0;
       return;

@@ -1,4 +1,3 @@
-#include <array>
 #include <cstring>
 
 #include "tilewright/sim/bulk.h"
@@ -7,6 +6,8 @@
 #include "tilewright/sim/lanes.h"
 #include "tilewright/sim/memory_access.h"
 #include "tilewright/sim/memory_decode.h"
+#include "tilewright/sim/memory_op.h"
+#include "tilewright/sim/memory_rows.h"
 
 // PTX ISA, "ld", "ld.global.nc", "ldu", "st", "prefetch", "createpolicy", "discard", "applypriority".
 namespace tw::sim {
@@ -14,22 +15,6 @@ namespace tw::sim {
 namespace {
 
 using ptx::Type;
-
-// How one element of a load or store fits between memory and a register.
-struct ElementSpec {
-  uint32_t bytes = 4;           // in memory
-  uint32_t register_bytes = 4;  // row elements: 4, 8 or 16
-  bool sign = false;            // extend with the sign
-};
-
-struct MemoryOp {
-  AddressSpace space = AddressSpace::generic;
-  ElementSpec element;
-  uint32_t count = 1;
-  std::array<Slot, 8> registers;
-  std::array<bool, 8> used{};  // "_" in a vector is skipped
-  bool strong = false;         // other clusters may wait for it: ordered between clusters when global
-};
 
 template <class M, class R>
 void load_rows(Warp& w, uint32_t lanes, const LanePointers& p, Slot slot, size_t at) {
@@ -100,6 +85,8 @@ bool must_wait_for_turn(Warp& w, const MemoryOp& op, uint32_t lanes, const Addre
   return op.strong && !w.has_turn() && w.cluster().grid.clusters > 1 && global_lanes(op.space, lanes, a) != 0;
 }
 
+}  // namespace
+
 Flow run_load(Warp& w, const Inst& i, uint32_t lanes) {
   const auto& op = *static_cast<const MemoryOp*>(i.extra);
   const Addresses a = lane_addresses(w, i.s[0], i.aux, i.imm);
@@ -146,6 +133,8 @@ Flow run_store(Warp& w, const Inst& i, uint32_t lanes) {
   }
   return Flow::next;
 }
+
+namespace {
 
 // ld.param and ld.const from a fixed address: the same value for all lanes.
 Flow run_load_uniform(Warp& w, const Inst& i, uint32_t lanes) {
@@ -213,6 +202,7 @@ void decode_access(Decoding& d, bool load) {
                        (op.space == AddressSpace::param || op.space == AddressSpace::constant) &&
                        op.element.bytes <= 8;
   d.inst.run = load ? (uniform ? &run_load_uniform : &run_load) : &run_store;
+  if (const Handler rows = row_handler(op, load, address.wide)) d.inst.run = rows;
   d.inst.extra = d.keep(op);
 }
 

@@ -4,6 +4,7 @@
 
 #include "tilewright/sim/cluster.h"
 #include "tilewright/sim/lanes.h"
+#include "tilewright/sim/row_permute.h"
 
 // PTX ISA, "shfl.sync", "vote.sync", "match.sync", "activemask", "redux.sync", "elect.sync". The member mask
 // is in s[4]: the warp's loop waits until its lanes are here.
@@ -19,46 +20,50 @@ void decode_members(Decoding& d, const ptx::Operand& mask) {
   d.inst.gather = Gather::members;
 }
 
-// ---- shfl: s[0] d, s[1] a, s[2] b, s[3] c; imm: slot of p as offset, -1 for none; aux: mode ----
+// ---- shfl: s[0] d, s[1] a, s[2] b, s[3] c; imm: slot of p as offset, -1 for none ----
 
-enum class Shuffle : uint32_t { up, down, bfly, idx };
+enum class Shuffle { up, down, bfly, idx };
 
-Flow run_shfl(Warp& w, const Inst& i, uint32_t lanes) {
-  const auto *a = w.row<uint32_t>(i.s[1]), *b = w.row<uint32_t>(i.s[2]), *c = w.row<uint32_t>(i.s[3]);
-  const auto mode = static_cast<Shuffle>(i.aux);
-  uint32_t value[32] = {}, inside = 0;
-  for (uint32_t l = 0; l < kLanes; ++l) {
-    const uint32_t segment = c[l] >> 8 & 0x1F, clamp = c[l] & 0x1F, n = b[l] & 0x1F;
-    const uint32_t low = l & segment, high = low | (clamp & ~segment);
-    uint32_t from = 0;
-    bool ok = false;
-    // "shfl.sync": the pseudo code of its semantics.
-    switch (mode) {
-      case Shuffle::up: from = l - n, ok = static_cast<int32_t>(from) >= static_cast<int32_t>(high); break;
-      case Shuffle::down: from = l + n, ok = from <= high; break;
-      case Shuffle::bfly: from = l ^ n, ok = from <= high; break;
-      case Shuffle::idx: from = low | (n & ~segment), ok = from <= high; break;
+template <Shuffle mode>
+struct ShuffleMode {
+  template <VectorLevel level>
+  struct Kernel {
+    [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+      const auto *a = w.row<uint32_t>(i.s[1]), *b = w.row<uint32_t>(i.s[2]), *c = w.row<uint32_t>(i.s[3]);
+      uint32_t from[32], bit[32], value[32];
+      for (uint32_t l = 0; l < kLanes; ++l) {
+        const uint32_t segment = c[l] >> 8 & 0x1F, clamp = c[l] & 0x1F, n = b[l] & 0x1F;
+        const uint32_t low = l & segment, high = low | (clamp & ~segment);
+        // "shfl.sync": the pseudo code of its semantics.
+        const uint32_t source = mode == Shuffle::up     ? l - n
+                                : mode == Shuffle::down ? l + n
+                                : mode == Shuffle::bfly ? l ^ n
+                                                        : low | (n & ~segment);
+        const bool ok =
+            mode == Shuffle::up ? static_cast<int32_t>(source) >= static_cast<int32_t>(high) : source <= high;
+        from[l] = (ok ? source : l) & 31;
+        bit[l] = ok ? 1u << l : 0u;
+      }
+      uint32_t inside = 0;
+      for (uint32_t l = 0; l < kLanes; ++l) inside |= bit[l];
+      // What a lane that does not take part would give is unpredictable: the result is poison.
+      permute_row<level>(a, from, value);
+      if (lanes != kAllLanes) {
+        for (uint32_t l = 0; l < kLanes; ++l) value[l] = (lanes >> from[l] & 1) ? value[l] : kAllLanes;
+      }
+      each_lane(
+          lanes, w.row<uint32_t>(i.s[0]), [&](int l) __attribute__((always_inline)) { return value[l]; });
+      if (i.imm >= 0) {
+        uint32_t& p = w.mask({static_cast<uint32_t>(i.imm), Slot::registers});
+        p = (p & ~lanes) | (inside & lanes);
+      }
     }
-    if (!ok) from = l;
-    if (ok) inside |= 1u << l;
-    // What a lane that does not take part would give is unpredictable: the result is poison.
-    value[l] = (lanes >> from & 1) ? a[from] : kAllLanes;
-  }
-  each_lane(lanes, w.row<uint32_t>(i.s[0]), [&](int l) { return value[l]; });
-  if (i.imm >= 0) {
-    uint32_t& p = w.mask({static_cast<uint32_t>(i.imm), Slot::registers});
-    p = (p & ~lanes) | (inside & lanes);
-  }
-  return Flow::next;
-}
+  };
+};
 
 void decode_shfl(Decoding& d) {
   const auto mode = d.take_one_of({"up", "down", "bfly", "idx"});
   d.take_type();
-  d.inst.aux = static_cast<uint32_t>(mode == "up"     ? Shuffle::up
-                                     : mode == "down" ? Shuffle::down
-                                     : mode == "bfly" ? Shuffle::bfly
-                                                      : Shuffle::idx);
   d.inst.imm = -1;
   if (const auto* both = d.operand(0).as<ptx::Pair>()) {
     d.inst.s[0] = d.destination(both->both[0], 4);
@@ -68,7 +73,10 @@ void decode_shfl(Decoding& d) {
   }
   for (size_t n = 1; n <= 3; ++n) d.inst.s[n] = d.source(n, 4);
   decode_members(d, d.operand(4));
-  d.inst.run = &run_shfl;
+  d.inst.run = mode == "up"     ? level_handler<ShuffleMode<Shuffle::up>::Kernel>()
+               : mode == "down" ? level_handler<ShuffleMode<Shuffle::down>::Kernel>()
+               : mode == "bfly" ? level_handler<ShuffleMode<Shuffle::bfly>::Kernel>()
+                                : level_handler<ShuffleMode<Shuffle::idx>::Kernel>();
 }
 
 // ---- vote ----

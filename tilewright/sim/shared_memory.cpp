@@ -30,7 +30,9 @@ void WrittenBytes::reset(uint64_t bytes) {
 void WrittenBytes::mark(uint64_t begin, uint64_t bytes) {
   if (unwritten_ == 0) return;
   each_word(begin, bytes, [&](uint64_t word, uint64_t mask) {
-    unwritten_ -= static_cast<uint64_t>(std::popcount(mask & ~bits_[word]));
+    const uint64_t fresh = mask & ~bits_[word];
+    if (fresh == 0) return true;
+    unwritten_ -= static_cast<uint64_t>(std::popcount(fresh));
     bits_[word] |= mask;
     return true;
   });
@@ -45,10 +47,14 @@ void WrittenBytes::unmark(uint64_t begin, uint64_t bytes) {
 }
 
 bool WrittenBytes::written(uint64_t begin, uint64_t bytes) const {
-  if (unwritten_ == 0) return true;
-  bool all = true;
-  each_word(begin, bytes, [&](uint64_t word, uint64_t mask) { return all = (bits_[word] & mask) == mask; });
-  return all;
+  if (unwritten_ == 0 || bytes == 0) return true;
+  const uint64_t last = begin + bytes - 1;
+  const uint64_t first_mask = ~uint64_t{0} << (begin & 63), last_mask = ~uint64_t{0} >> (63 - (last & 63));
+  const uint64_t from = begin >> 6, to = last >> 6;
+  if (from == to) return (~bits_[from] & first_mask & last_mask) == 0;
+  uint64_t missing = (~bits_[from] & first_mask) | (~bits_[to] & last_mask);
+  for (uint64_t word = from + 1; word < to; ++word) missing |= ~bits_[word];  // as vector code
+  return missing == 0;
 }
 
 uint64_t WrittenBytes::first_unwritten(uint64_t begin, uint64_t bytes) const {

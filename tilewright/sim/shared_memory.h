@@ -1,4 +1,5 @@
 #pragma once
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,7 +19,20 @@ class WrittenBytes {
   bool written(uint64_t begin, uint64_t bytes) const;              // every byte of the range
   uint64_t first_unwritten(uint64_t begin, uint64_t bytes) const;  // begin + bytes if there is none
 
+  // For bytes that lie in one word of bits: `offset` a multiple of `bytes`, at most 32 of them.
+  bool written_aligned(uint64_t offset, uint32_t bytes) const {
+    const uint64_t mask = mask_of(bytes);
+    return (bits_[offset >> 6] >> (offset & 63) & mask) == mask;
+  }
+  void mark_aligned(uint64_t offset, uint32_t bytes) {
+    const uint64_t mask = mask_of(bytes) << (offset & 63), old = bits_[offset >> 6];
+    if ((old & mask) == mask) return;
+    unwritten_ -= static_cast<uint64_t>(std::popcount(mask & ~old));
+    bits_[offset >> 6] = old | mask;
+  }
+
  private:
+  static uint64_t mask_of(uint32_t bytes) { return (uint64_t{1} << bytes) - 1; }
   std::vector<uint64_t> bits_;
   uint64_t bytes_ = 0, unwritten_ = 0;
 };

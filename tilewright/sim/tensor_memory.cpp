@@ -105,7 +105,32 @@ TensorAddress TensorTransfer::cell(int thread, int index) const {
 
 // --- the memory ---
 
-TensorMemory::TensorMemory() : cells_(static_cast<size_t>(kLanes) * kColumns, 0xffffffff) {}
+namespace {
+// Cells of which all are unwritten, kept for the host thread's next CTA: fresh pages cost more than most
+// uses.
+std::vector<std::vector<uint32_t>>& spare_cells() {
+  thread_local std::vector<std::vector<uint32_t>> spare;
+  return spare;
+}
+}  // namespace
+
+TensorMemory::TensorMemory() {
+  auto& spare = spare_cells();
+  if (spare.empty()) {
+    cells_.assign(static_cast<size_t>(kLanes) * kColumns, 0xffffffff);
+  } else {
+    cells_ = std::move(spare.back());
+    spare.pop_back();
+  }
+}
+
+TensorMemory::~TensorMemory() {
+  constexpr size_t most = 8;
+  const bool clean =
+      std::all_of(written_.begin(), written_.end(), [](const auto& w) { return (w[0] | w[1]) == 0; });
+  if (clean && allocator.live().empty() && spare_cells().size() < most)
+    spare_cells().push_back(std::move(cells_));
+}
 
 MatrixUnit& TensorMemory::upper_unit() {
   if (!upper_unit_) upper_unit_ = std::make_unique<MatrixUnit>();
@@ -117,8 +142,10 @@ void TensorMemory::flush() {
   if (upper_unit_) upper_unit_->flush();
 }
 
+// `count` lanes in one half of the memory.
 void TensorMemory::mark(int lane, int count, int c) {
-  for (int l = lane; l < lane + count; ++l) written_[static_cast<size_t>(c)][l / 64] |= uint64_t{1} << l % 64;
+  const uint64_t mask = (uint64_t{1} << count) - 1;  // count <= 32
+  written_[static_cast<size_t>(c)][lane / 64] |= mask << lane % 64;
 }
 
 void TensorMemory::check_columns(int first, int count) const {
@@ -149,6 +176,11 @@ void TensorMemory::check(TensorAddress base, const TensorTransfer& t, int warp, 
     check_columns(base.column + t.half_offset, t.columns());
   }
   if (!reads) return;
+  if (t.shape == TensorShape::s32x32b) {
+    bool all = true;
+    for (int c = base.column; c < base.column + t.columns(); ++c) all &= warp_written(base.lane, c);
+    if (all) return;
+  }
   for (int i = 0; i < t.registers(); ++i) {
     for (int thread = 0; thread < 32; ++thread) {
       TensorAddress c = t.cell(thread, i);
@@ -183,6 +215,12 @@ void TensorMemory::store(TensorAddress base, const TensorTransfer& t, int warp,
   flush();
   check(base, t, warp, false);
   for (size_t i = 0; i < registers.size(); ++i) {
+    if (t.shape == TensorShape::s32x32b && !t.pack16) {
+      const int c = base.column + static_cast<int>(i);
+      std::memcpy(column(c) + base.lane, registers[i], 128);
+      mark(base.lane, 32, c);
+      continue;
+    }
     for (int thread = 0; thread < 32; ++thread) {
       TensorAddress c = t.cell(thread, static_cast<int>(i));
       int lane = base.lane + c.lane, col = base.column + c.column;

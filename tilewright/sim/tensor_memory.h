@@ -69,6 +69,9 @@ class TensorMemory {
  public:
   static constexpr int kLanes = 128, kColumns = 512;
   TensorMemory();
+  ~TensorMemory();
+  TensorMemory(const TensorMemory&) = delete;
+  TensorMemory& operator=(const TensorMemory&) = delete;
 
   TensorAllocator allocator{kColumns};
   MatrixUnit unit;           // flushed before any other access to cells
@@ -115,6 +118,9 @@ class TensorMemory {
   uint32_t* column(int c) { return cells_.data() + static_cast<size_t>(c) * kLanes; }
   bool written(int lane, int c) const { return written_[static_cast<size_t>(c)][lane / 64] >> lane % 64 & 1; }
   void mark(int lane, int count, int c);
+  bool warp_written(int lane, int c) const {  // the 32 lanes from `lane`
+    return static_cast<uint32_t>(written_[static_cast<size_t>(c)][lane / 64] >> lane % 64) == ~uint32_t{0};
+  }
   void check_columns(int first, int count) const;
 
   std::unique_ptr<MatrixUnit> upper_unit_;

@@ -15,6 +15,7 @@ class Cta;
 class Cluster;
 class Warp;
 class Observer;
+struct Allocation;
 struct Code;  // program.h
 
 // Why a suspended fragment runs again.
@@ -123,6 +124,7 @@ class Warp {
   // --- state that families keep per warp ---
   AsyncGroups cp_async, bulk, wgmma;
   uint32_t registers = 0;  // per thread, as setmaxnreg left it
+  Allocation* recent[4] = {};  // where global accesses went lately, by address register (memory_rows.cpp)
 
   // At the entry with these lanes; called once per CTA.
   void start(uint32_t live_lanes, std::byte* registers_base, std::byte* local_base);

@@ -1,0 +1,88 @@
+#pragma once
+#include <cstdint>
+
+#include "tilewright/base/formats.h"
+#include "tilewright/sim/float_math.h"
+#include "tilewright/sim/vector_level.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+// 16-bit formats over rows of lanes: 32 codes, or 64 when they are packed in pairs.
+namespace tw::sim {
+
+inline constexpr uint16_t kNanHalf = 0x7FFF;  // what conversions to both formats give for a NaN
+
+// The nearest bf16 code of f32 bits, in the low half.
+[[gnu::always_inline]] inline uint32_t bf16_code(uint32_t bits) {
+  const uint32_t rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
+  return (bits & 0x7FFFFFFF) > 0x7F800000 ? kNanHalf : rounded;
+}
+
+#if defined(__x86_64__)
+[[gnu::target("avx2,f16c")]] inline void f16_to_float_f16c(const uint16_t* codes, float* values, int n) {
+  for (int e = 0; e < n; e += 8) {
+    const __m128i code = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + e));
+    _mm256_storeu_ps(values + e, _mm256_cvtph_ps(code));
+  }
+}
+// A NaN of all ones, as `canonical` makes it, becomes 0x7fff.
+[[gnu::target("avx2,f16c")]] inline void float_to_f16_f16c(const float* values, uint16_t* codes, int n) {
+  const __m256 nan = _mm256_castsi256_ps(_mm256_set1_epi32(kNanF32));
+  for (int e = 0; e < n; e += 8) {
+    const __m256 v = _mm256_loadu_ps(values + e);
+    const __m256 clean = _mm256_blendv_ps(v, nan, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(codes + e),
+                     _mm256_cvtps_ph(clean, _MM_FROUND_TO_NEAREST_INT));
+  }
+}
+[[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]] inline void f16_to_float_avx512(const uint16_t* codes,
+                                                                                      float* values, int n) {
+  for (int e = 0; e < n; e += 16) {
+    const __m256i code = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + e));
+    _mm512_storeu_ps(values + e, _mm512_maskz_cvtph_ps(0xFFFF, code));
+  }
+}
+[[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]] inline void float_to_f16_avx512(const float* values,
+                                                                                      uint16_t* codes,
+                                                                                      int n) {
+  const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(kNanF32));
+  for (int e = 0; e < n; e += 16) {
+    const __m512 v = _mm512_loadu_ps(values + e);
+    const __m512 clean = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), nan);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes + e),
+                        _mm512_maskz_cvtps_ph(0xFFFF, clean, _MM_FROUND_TO_NEAREST_INT));
+  }
+}
+#endif
+
+// n codes, a multiple of 16. A NaN is some NaN afterwards.
+template <DType format, VectorLevel level>
+[[gnu::always_inline]] inline void widen_codes(const uint16_t* codes, float* values, int n) {
+  if constexpr (format == DType::bf16) {
+    for (int e = 0; e < n; ++e) values[e] = as_float(uint32_t{codes[e]} << 16);
+    return;
+  }
+#if defined(__x86_64__)
+  if constexpr (level == VectorLevel::avx512) return f16_to_float_avx512(codes, values, n);
+  if constexpr (level == VectorLevel::avx2) return f16_to_float_f16c(codes, values, n);
+#endif
+  to_float(format, codes, values, static_cast<size_t>(n));
+}
+
+// To nearest, ties to even; a NaN becomes 0x7fff.
+template <DType format, VectorLevel level>
+[[gnu::always_inline]] inline void narrow_values(const float* values, uint16_t* codes, int n) {
+  if constexpr (format == DType::bf16) {
+    for (int e = 0; e < n; ++e) codes[e] = static_cast<uint16_t>(bf16_code(as_bits(values[e])));
+    return;
+  }
+#if defined(__x86_64__)
+  if constexpr (level == VectorLevel::avx512) return float_to_f16_avx512(values, codes, n);
+  if constexpr (level == VectorLevel::avx2) return float_to_f16_f16c(values, codes, n);
+#endif
+  from_float(format, values, codes, static_cast<size_t>(n));
+}
+
+}  // namespace tw::sim
