@@ -132,6 +132,51 @@ template <DType format>
     wide_fma(a, b, c, r);
 }
 
+#if defined(__x86_64__)
+// The same with the sum rounded in two directions: when they differ, the one toward zero with its last bit
+// set is the odd one.
+template <DType format>
+[[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]] void half_fma_avx512(const float* a, const float* b,
+                                                                           const float* c, float* r) {
+  constexpr int down = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC,
+                up = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC, zero = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
+  const __m512 normal = _mm512_set1_ps(0x1p-126f), infinity = _mm512_set1_ps(INFINITY),
+               none = _mm512_setzero_ps();
+  __mmask16 inexact = 0;
+  for (int e = 0; e < kCodes; e += 16) {
+    const __m512 x = _mm512_loadu_ps(a + e), y = _mm512_loadu_ps(b + e), z = _mm512_loadu_ps(c + e);
+    const __m512 p = _mm512_mul_ps(x, y);
+    const __m512 low = _mm512_maskz_add_round_ps(0xFFFF, p, z, down),
+                 high = _mm512_maskz_add_round_ps(0xFFFF, p, z, up);
+    const __m512i cut = _mm512_castps_si512(_mm512_maskz_add_round_ps(0xFFFF, p, z, zero));
+    // Overflow: the largest finite value, whose last bit is set. Exact cancellation: +0, as to nearest.
+    const __mmask16 between = _mm512_cmp_ps_mask(low, high, _CMP_LT_OQ);
+    const __m512i odd = _mm512_mask_or_epi32(cut, between, cut, _mm512_set1_epi32(1));
+    _mm512_storeu_ps(r + e, _mm512_castsi512_ps(odd));
+    if constexpr (format == DType::bf16) {
+      const __m512 size = _mm512_abs_ps(p), x_size = _mm512_abs_ps(x), y_size = _mm512_abs_ps(y);
+      __mmask16 tiny = _mm512_cmp_ps_mask(size, normal, _CMP_LT_OQ);
+      tiny = _mm512_mask_cmp_ps_mask(tiny, x_size, none, _CMP_NEQ_OQ);
+      tiny = _mm512_mask_cmp_ps_mask(tiny, y_size, none, _CMP_NEQ_OQ);
+      __mmask16 huge = _mm512_cmp_ps_mask(size, infinity, _CMP_EQ_OQ);
+      huge = _mm512_mask_cmp_ps_mask(huge, x_size, infinity, _CMP_NEQ_OQ);
+      huge = _mm512_mask_cmp_ps_mask(huge, y_size, infinity, _CMP_NEQ_OQ);
+      inexact = static_cast<__mmask16>(inexact | tiny | huge);
+    }
+  }
+  if (format == DType::bf16 && inexact) [[unlikely]]
+    wide_fma(a, b, c, r);
+}
+#endif
+
+template <DType format, VectorLevel level>
+[[gnu::always_inline]] inline void fma_rows(const float* a, const float* b, const float* c, float* r) {
+#if defined(__x86_64__)
+  if constexpr (level == VectorLevel::avx512) return half_fma_avx512<format>(a, b, c, r);
+#endif
+  half_fma<format>(a, b, c, r);
+}
+
 template <HalfOp op, DType format>
 struct HalfArithmetic {
   template <VectorLevel level>
@@ -160,7 +205,7 @@ struct HalfArithmetic {
           for (float& r : result) r = std::fabs(r) < 0x1p-14f ? as_float(as_bits(r) & 0x80000000) : r;
         }
       } else {
-        half_fma<format>(x, y, z, result);
+        fma_rows<format, level>(x, y, z, result);
       }
       if (s.sat) {
         for (float& r : result) r = saturate(r);
