@@ -123,7 +123,7 @@ class Warp {
 
   // --- state that families keep per warp ---
   AsyncGroups cp_async, bulk, wgmma;
-  uint32_t registers = 0;  // per thread, as setmaxnreg left it
+  uint32_t registers = 0;      // per thread, as setmaxnreg left it
   Allocation* recent[4] = {};  // where global accesses went lately, by address register (memory_rows.cpp)
 
   // At the entry with these lanes; called once per CTA.
