@@ -29,6 +29,8 @@ bool divides(int64_t n, const Expr& e) {
   return rest.terms.empty() && rest.constant % n == 0;
 }
 
+DType twice_as_wide(DType t) { return bits(t) == 8 ? DType::u16 : bits(t) == 16 ? DType::u32 : DType::u64; }
+
 Expr wide(const Expr& e) { return ir::cast(DType::i64, e); }
 
 int64_t largest_divisor(int64_t n, int64_t limit, int64_t multiple) {
@@ -258,6 +260,34 @@ Or<Candidate> candidate(DType dtype, SwizzleMode swizzle, const GlobalRegion& g,
   return c;
 }
 
+// Rows wider than a box may be: the copy as one of elements of twice the size, if everything is even.
+bool widen_rows(DType& dtype, GlobalRegion& g, std::vector<Atom>& chain) {
+  const int64_t bytes = bits(dtype) / 8;
+  const size_t row = chain[0].dim;
+  if (bytes > 4 || chain[0].weight != 1 || !g.dims[row].stride.is(1) || !divides(2, g.dims[row].size) ||
+      !divides(2, g.dims[row].offset))
+    return false;
+  for (size_t d = 0; d < g.dims.size(); ++d)
+    if (d != row && !divides(2, g.dims[d].stride)) return false;
+  for (size_t i = 0; i < chain.size(); ++i) {
+    if ((i == 0 ? chain[i].extent : chain[i].place) % 2 != 0) return false;
+    if (i > 0 && chain[i].dim == row && chain[i].weight % 2 != 0) return false;
+  }
+
+  dtype = twice_as_wide(dtype);
+  for (size_t d = 0; d < g.dims.size(); ++d)
+    if (d != row) g.dims[d].stride = g.dims[d].stride / Expr(2);
+  g.dims[row].size = g.dims[row].size / Expr(2);
+  g.dims[row].offset = g.dims[row].offset / Expr(2);
+  g.dims[row].extent /= 2;
+  chain[0].extent /= 2;
+  for (size_t i = 1; i < chain.size(); ++i) {
+    chain[i].place /= 2;
+    if (chain[i].dim == row) chain[i].weight /= 2;
+  }
+  return true;
+}
+
 bool inner_box_is_legal(const Candidate& c, int64_t box) {
   const int64_t bytes = box * c.element_bytes();
   return bytes % 16 == 0 && (c.swizzle == SwizzleMode::none || bytes <= width_bytes(c.swizzle));
@@ -273,7 +303,7 @@ std::optional<Candidate> widened(Candidate c) {
     return std::nullopt;
   for (size_t i = 1; i < c.dims.size(); ++i)
     if (!divides(2 * bytes, c.dims[i].stride)) return std::nullopt;
-  c.dtype = bytes == 1 ? DType::u16 : bytes == 2 ? DType::u32 : DType::u64;
+  c.dtype = twice_as_wide(c.dtype);
   inner.size = inner.size / Expr(2);
   inner.coordinate = inner.coordinate / Expr(2);
   inner.stride = Expr(2 * bytes);
@@ -443,6 +473,7 @@ TmaPlanOr plan_tma(DType dtype, const GlobalRegion& global, const SharedRegion& 
   const auto placed = slice_shared(shared);
   if (auto* why = std::get_if<std::string>(&placed)) return *why;
   const auto& [iters, place] = std::get<Placed>(placed);
+  const Expr first_byte = place * Expr(static_cast<int64_t>(bits(dtype) / 8));
   auto atoms = refine(global, iters);
   if (auto* why = std::get_if<std::string>(&atoms)) return *why;
   auto& chain = std::get<std::vector<Atom>>(atoms);
@@ -452,26 +483,22 @@ TmaPlanOr plan_tma(DType dtype, const GlobalRegion& global, const SharedRegion& 
   if (auto* why = std::get_if<std::string>(&dense)) return *why;
 
   const bool may_widen = options.oob != OobFill::nan;
-  std::string first_reason;
-  for (size_t prefix = std::get<size_t>(dense); prefix > 0; --prefix) {
-    std::string why;
-    auto raw = candidate(dtype, std::get<SwizzleMode>(mode), global, chain, prefix, options);
-    if (auto* c = std::get_if<Candidate>(&raw)) {
-      auto legal = legalized(std::move(*c), may_widen);
-      if (auto* l = std::get_if<Candidate>(&legal)) {
-        auto plan = plan_of(*l, place * Expr(static_cast<int64_t>(bits(dtype) / 8)), options);
-        if (std::holds_alternative<TmaPlan>(plan)) return plan;
-        why = std::get<std::string>(plan);
-      } else {
-        why = std::get<std::string>(legal);
-      }
-    } else {
-      why = std::get<std::string>(raw);
-    }
-    if (first_reason.empty()) first_reason = why;
-    if (!options.several) break;
+  GlobalRegion g = global;
+  while (may_widen && chain[0].extent > max_box && widen_rows(dtype, g, chain)) {
   }
-  return first_reason;
+  auto attempt = [&](size_t prefix) -> TmaPlanOr {
+    auto raw = candidate(dtype, std::get<SwizzleMode>(mode), g, chain, prefix, options);
+    if (auto* why = std::get_if<std::string>(&raw)) return *why;
+    auto legal = legalized(std::get<Candidate>(std::move(raw)), may_widen);
+    if (auto* why = std::get_if<std::string>(&legal)) return *why;
+    return plan_of(std::get<Candidate>(legal), first_byte, options);
+  };
+  // The longest box that is legal; what stands against the longest of all is the reason if none is.
+  TmaPlanOr longest = attempt(std::get<size_t>(dense));
+  if (std::holds_alternative<TmaPlan>(longest) || !options.several) return longest;
+  for (size_t prefix = std::get<size_t>(dense) - 1; prefix > 0; --prefix)
+    if (TmaPlanOr shorter = attempt(prefix); std::holds_alternative<TmaPlan>(shorter)) return shorter;
+  return longest;
 }
 
 TmaPlanOr plan_tma(const ir::Tile& global, const ir::Tile& shared, const TmaOptions& options) {

@@ -130,7 +130,8 @@ Shapes random_tile(Copy& c) {
   const bool plain = mode == SwizzleMode::none && *rc::gen::arbitrary<bool>();
   const int64_t width = width_bytes(mode) / c.element_bytes();
   const int64_t rows = plain ? *inRange<int64_t>(1, 40) : 8 * *inRange<int64_t>(1, 6);
-  const int64_t columns = width * *inRange<int64_t>(1, 5);
+  const bool broad = plain && *rc::gen::arbitrary<bool>();  // rows wider than a box
+  const int64_t columns = width * (broad ? *inRange<int64_t>(16, 80) : *inRange<int64_t>(1, 5));
   const int64_t stages = *inRange<int64_t>(1, 4);
   c.tile_size = {stages, rows, columns};
   c.layout =

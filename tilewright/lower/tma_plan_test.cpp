@@ -251,5 +251,145 @@ TEST(TmaPlan, OneRowABox) {
   EXPECT_EQ(p.bytes(), 65536);
 }
 
+struct Expected {
+  std::vector<int64_t> dims, strides, box;
+  size_t instructions;
+};
+void expect_plan(const TmaPlanOr& result, const Expected& e) {
+  ASSERT_TRUE(std::holds_alternative<TmaPlan>(result)) << reason(result);
+  const TmaPlan& p = std::get<TmaPlan>(result);
+  EXPECT_EQ(values(p.dims), e.dims);
+  EXPECT_EQ(values(p.strides), e.strides);
+  EXPECT_EQ(std::vector<int64_t>(p.box.begin(), p.box.end()), e.box);
+  EXPECT_EQ(p.instructions.size(), e.instructions);
+}
+
+TEST(TmaPlan, SeveralInstructionsWhereOneBoxWillNotDo) {
+  // Five of the six dimensions fit in a box.
+  expect_plan(
+      plan_tma(f16, tensor({32, 512}, whole({32, 512})), tile(super_atoms(), {32, 512}, whole({32, 512}))),
+      {{64, 8, 4, 4, 2}, {1024, 128, 8192, 512}, {64, 8, 4, 2, 2}, 2});
+  // Holes between the planes of a tile.
+  const Shape planes = {8, 32, 64};
+  expect_plan(plan_tma(f16, tensor(planes, whole(planes)),
+                       tile(strided(planes, {4096, 64, 1}), planes, whole(planes))),
+              {{64, 32, 8}, {128, 4096}, {64, 32, 1}, 8});
+  // A tensor that ends inside a swizzled row: its columns cannot be a dimension of whole rows.
+  const Shape out = {128, 256};
+  const Layout swizzled = mma_shared_layout(f16, SwizzleMode::b128, out);
+  const TmaPlanOr tail =
+      plan_tma(f16, tensor({1000, 1000}, {{896, 128}, {768, 256}}), tile(swizzled, out, whole(out)));
+  expect_plan(tail, {{1000, 1000}, {2000}, {64, 128}, 4});
+  for (size_t i = 0; i < 4; ++i) {
+    const TmaInstruction& t = std::get<TmaPlan>(tail).instructions[i];
+    const int64_t n = static_cast<int64_t>(i);
+    EXPECT_EQ(values(t.coordinates), (std::vector<int64_t>{768 + 64 * n, 896}));
+    EXPECT_TRUE(t.shared_offset.is(n * 128 * 128));
+  }
+  // Half of its rows, as one of two CTAs of a multicast loads them.
+  expect_plan(
+      plan_tma(f16, tensor({1024, 1024}, {{64, 64}, {256, 256}}), tile(swizzled, out, {{64, 64}, {0, 256}})),
+      {{1024, 1024}, {2048}, {64, 64}, 4});
+}
+
+TEST(TmaPlan, WideRowsAreMovedAsWideElements) {
+  const Shape shape = {16, 1024};
+  const TmaPlanOr result = plan_tma(f16, tensor({64, 4096}, {{16, 16}, {1024, 1024}}),
+                                    tile(TileLayout::row_major(shape), shape, whole(shape)));
+  expect_plan(result, {{1024, 64}, {8192}, {256, 16}, 1});
+  EXPECT_EQ(std::get<TmaPlan>(result).dtype, DType::u64);
+  EXPECT_EQ(values(std::get<TmaPlan>(result).instructions[0].coordinates), (std::vector<int64_t>{256, 16}));
+}
+
+TEST(TmaPlan, StridesThatInterleave) {
+  const Shape tensor_a = {64, 128, 2, 4, 4096}, tile_a = {64, 64, 2, 4};
+  const TmaPlanOr a =
+      plan_tma(f16, tensor(tensor_a, {{0, 64}, {32, 64}, {0, 2}, {0, 4}, {7, 1}}, {1, 512, 256, 64, 65536}),
+               tile(strided(tile_a, {1, 64, 4096, 8192}), tile_a, whole(tile_a)));
+  expect_plan(a, {{64, 128, 2, 4, 4096}, {1024, 512, 128, 131072}, {64, 64, 2, 4, 1}, 1});
+  EXPECT_EQ(values(std::get<TmaPlan>(a).instructions[0].coordinates), (std::vector<int64_t>{0, 32, 0, 0, 7}));
+
+  // Scale factors: 128 x 4 blocks of bytes, (32, 4) rows interleaved.
+  const Shape tensor_b = {16, 4, 32, 32, 4}, tile_b = {5, 4, 32, 4, 4};
+  const TmaPlanOr b = plan_tma(
+      DType::u8, tensor(tensor_b, {{1, 1}, {0, 4}, {0, 32}, {4, 4}, {0, 4}}, {16384, 4, 16, 512, 1}),
+      tile(strided(tile_b, {2048, 4, 16, 512, 1}), tile_b, {{0, 1}, {0, 4}, {0, 32}, {0, 4}, {0, 4}}));
+  expect_plan(b, {{256, 32, 16}, {512, 16384}, {256, 4, 1}, 1});
+  EXPECT_EQ(std::get<TmaPlan>(b).dtype, DType::u16);
+  EXPECT_EQ(values(std::get<TmaPlan>(b).instructions[0].coordinates), (std::vector<int64_t>{0, 4, 1}));
+}
+
+Expr variable(const char* name, int64_t multiple_of = 1) {
+  ir::Variable v;
+  v.name = name;
+  v.multiple_of = multiple_of;
+  return Expr(std::make_shared<const ir::Variable>(v));
+}
+ir::BufferRef buffer(const char* name, ir::Space space, std::vector<Expr> shape, Layout layout = {}) {
+  auto b = std::make_shared<ir::Buffer>();
+  b->name = name;
+  b->space = space;
+  b->dtype = f16;
+  b->shape = std::move(shape);
+  b->layout = std::move(layout);
+  return b;
+}
+
+// A stage of a ring, from a matrix whose sizes are known at launch.
+TEST(TmaPlan, SizesAndOffsetsOfRunTime) {
+  const Expr m = variable("M"), k = variable("K"), stage = variable("stage"), i = variable("i");
+  const Expr cta(ir::ScopeId::cta_x);
+  const Shape ring = {4, 128, 64};
+  const auto a = buffer("A", ir::Space::global, {m, k});
+  const auto as =
+      buffer("As", ir::Space::shared, {4, 128, 64}, mma_shared_layout(f16, SwizzleMode::b128, ring));
+  const TmaPlanOr result = plan_tma({a, {{cta * Expr(128), 128}, {i * Expr(64), 64}}},
+                                    {as, {{stage, 1, false}, {0, 128}, {0, 64}}});
+  ASSERT_TRUE(std::holds_alternative<TmaPlan>(result)) << reason(result);
+  const TmaPlan& p = std::get<TmaPlan>(result);
+  ASSERT_EQ(p.dims.size(), 2u);
+  EXPECT_TRUE(ir::same(p.dims[0], k)) << to_string(p.dims[0]);
+  EXPECT_TRUE(ir::same(p.dims[1], m)) << to_string(p.dims[1]);
+  EXPECT_TRUE(ir::same(p.strides[0], ir::cast(DType::i64, k) * Expr(2))) << to_string(p.strides[0]);
+  EXPECT_EQ(p.box, (std::vector<uint32_t>{64, 128}));
+  ASSERT_EQ(p.instructions.size(), 1u);
+  EXPECT_TRUE(ir::same(p.instructions[0].coordinates[0], i * Expr(64)));
+  EXPECT_TRUE(ir::same(p.instructions[0].coordinates[1], cta * Expr(128)));
+  EXPECT_TRUE(ir::same(p.instructions[0].shared_offset, stage * Expr(128 * 64 * 2)));
+  EXPECT_EQ(p.shared_align, 1024u);
+  // The one thing that a launch must check: rows of whole 16 bytes.
+  ASSERT_EQ(p.requirements.size(), 1u);
+  for (auto [size, fits] : {std::pair{4096, 1}, {8, 1}, {4, 0}, {4097, 0}})
+    EXPECT_TRUE(ir::substitute(p.requirements[0].condition, k->variable, Expr(size)).is(fits)) << size;
+  EXPECT_NE(p.requirements[0].text.find("is a multiple of 16"), std::string::npos) << p.requirements[0].text;
+
+  // Where K is known to be a multiple of 8 there is nothing left to check.
+  const auto a8 = buffer("A", ir::Space::global, {m, variable("K", 8)});
+  const TmaPlanOr sure = plan_tma({a8, {{cta * Expr(128), 128}, {i * Expr(64), 64}}},
+                                  {as, {{stage, 1, false}, {0, 128}, {0, 64}}});
+  EXPECT_TRUE(std::get<TmaPlan>(sure).requirements.empty());
+  // And where it is a number, a wrong one is a reason.
+  const auto odd = buffer("A", ir::Space::global, {m, 100});
+  EXPECT_EQ(rule(plan_tma({odd, {{cta * Expr(128), 128}, {i * Expr(64), 64}}},
+                          {as, {{stage, 1, false}, {0, 128}, {0, 64}}})),
+            "global_stride_alignment");
+}
+
+TEST(TmaPlan, AttentionStageOfRunTime) {
+  const Expr row = variable("kv_row"), head = variable("head"), stage = variable("stage");
+  const auto kv = buffer("K", ir::Space::global, {1, 4096, 16, 128});
+  const auto ring =
+      buffer("Ks", ir::Space::shared, {3, 128, 128}, strided({3, 128, 2, 64}, {16384, 64, 8192, 1}));
+  const TmaPlanOr result = plan_tma({kv, {{0, 1, false}, {row, 128}, {head, 1, false}, {0, 128}}},
+                                    {ring, {{stage, 1, false}, {0, 128}, {0, 128}}});
+  expect_plan(result, {{64, 4096, 32}, {4096, 128}, {64, 128, 2}, 1});
+  const TmaPlan& p = std::get<TmaPlan>(result);
+  EXPECT_TRUE(p.instructions[0].coordinates[0].is(0));
+  EXPECT_TRUE(ir::same(p.instructions[0].coordinates[1], row));
+  EXPECT_TRUE(ir::same(p.instructions[0].coordinates[2], head * Expr(2)));
+  EXPECT_TRUE(ir::same(p.instructions[0].shared_offset, stage * Expr(16384 * 2)));
+  EXPECT_EQ(p.box_bytes(), 32 * 1024);
+}
+
 }  // namespace
 }  // namespace tw::lowering
