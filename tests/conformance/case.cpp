@@ -112,6 +112,47 @@ Array read_array(const Json& json) {
   return array;
 }
 
+template <size_t n>
+size_t position(const char* const (&names)[n], const std::string& name) {
+  for (size_t i = 0; i < n; ++i)
+    if (name == names[i]) return i;
+  user_error({}, "a tensor map has no '{}'", name);
+}
+
+Map read_map(const Json& json) {
+  using Spec = sim::TensorMapSpec;
+  Map map{.array = json.at("array")};
+  Spec& s = map.spec;
+  s.type = static_cast<Spec::Type>(position(
+      {"u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16", "f32_ftz", "tf32", "tf32_ftz"},
+      json.at("type")));
+  s.rank = static_cast<uint32_t>(json.at("dims").size());
+  for (uint32_t i = 0; i < s.rank; ++i) {
+    s.dims.at(i) = json["dims"][i];
+    s.strides.at(i) = i == 0 ? s.element_bytes() : json.at("strides").at(i - 1).get<uint64_t>();
+    s.box.at(i) = json.at("box").at(i);
+    s.element_strides.at(i) = json.at("element_strides").at(i);
+  }
+  s.swizzle = static_cast<Spec::Swizzle>(position({"none", "32B", "64B", "128B"}, json.at("swizzle")));
+  s.nan_fill = position({"zero", "nan"}, json.at("fill")) == 1;
+  return map;
+}
+
+// Arrays of integers on one line, as generate.py and record.py write them.
+std::string with_short_arrays(const std::string& text) {
+  static const std::regex array(R"(\[\s+-?\d+(,\s+-?\d+)*\s+\])");
+  static const std::regex blanks(R"(\s+)");
+  std::string result;
+  auto end = text.begin();
+  for (std::sregex_iterator i(text.begin(), text.end(), array), none; i != none; ++i) {
+    result.append(end, text.begin() + i->position());
+    std::string line = std::regex_replace(i->str(), blanks, " ");  // "[ 1, 2 ]"
+    result += "[" + line.substr(2, line.size() - 4) + "]";
+    end = text.begin() + i->position() + i->length();
+  }
+  return result.append(end, text.end());
+}
+
 sim::Dim3 read_dim(const Json& json) { return {json.at(0), json.at(1), json.at(2)}; }
 
 bool matches(const Array& output, uint64_t want, uint64_t got) {
@@ -236,6 +277,8 @@ Case load_case(const std::string& root, const std::string& name) {
       user_error({}, "{}: output '{}' has {} expected values, its count is {}", name, output.name,
                  output.expected->size(), output.count);
   }
+  if (json.contains("maps"))
+    for (const Json& map : json["maps"]) result.maps.push_back(read_map(map));
   return result;
 }
 
@@ -261,9 +304,7 @@ void record_case(const std::string& root, const std::string& name, std::span<con
         encode(element_from_name(description["type"].get<std::string>()), outputs[i]);
   }
   json["expected"] = expected;
-  // The layout that generate.py and record.py write: arrays of numbers on one line.
-  static const std::regex numbers(R"(\[\s+(-?\d+),\s+(-?\d+),\s+(-?\d+)\s+\])");
-  std::ofstream(path, std::ios::binary) << std::regex_replace(json.dump(1), numbers, "[$1, $2, $3]") << "\n";
+  std::ofstream(path, std::ios::binary) << with_short_arrays(json.dump(1)) << "\n";
 }
 
 }  // namespace tw::conformance

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tilewright/sim/simulator.h"
+#include "tilewright/sim/tensor_map.h"
 
 // A conformance case: a PTX module with inputs, and the outputs a GPU gave for them. README.md describes the
 // files.
@@ -52,6 +53,12 @@ struct Array {
 std::vector<std::byte> to_bytes(Element type, std::span<const uint64_t> elements);
 Elements from_bytes(Element type, std::span<const std::byte> bytes);
 
+// A tensor map parameter: which array it describes, and how. The address is filled in when the array has one.
+struct Map {
+  std::string array;
+  sim::TensorMapSpec spec = {};
+};
+
 struct Case {
   std::string name;      // "wgmma/f16_128_kk"
   std::string ptx_path;  // for messages
@@ -59,6 +66,7 @@ struct Case {
   std::string entry;
   sim::Launch launch = {};  // without parameters
   std::vector<Array> inputs = {}, outputs = {};
+  std::vector<Map> maps = {};  // parameters after those of the arrays
   bool recorded() const;
 };
 

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include "case.h"
 #include "tests/support/assemble.h"
 #include "tilewright/base/error.h"
+#include "tilewright/base/math.h"
 #include "tilewright/runtime/cuda_driver.h"
 #include "tilewright/runtime/device.h"
 
@@ -42,6 +44,13 @@ std::vector<Elements> run_case(Device& device, const Case& test, const LaunchOpt
     const uint64_t address = tensor.address();
     const std::byte* bytes = reinterpret_cast<const std::byte*>(&address);
     launch.params.insert(launch.params.end(), bytes, bytes + sizeof address);
+  }
+  for (const Map& map : test.maps) {
+    sim::TensorMapSpec spec = map.spec;
+    spec.address = std::ranges::find(tensors, map.array, &Tensor::name)->address();
+    const sim::TensorMapObject object = device.tensor_map(spec);
+    launch.params.resize(round_up<size_t>(launch.params.size(), sim::kTensorMapAlign));
+    launch.params.insert(launch.params.end(), object.begin(), object.end());
   }
   device.launch_ptx(module, test.entry, launch, options);
   device.synchronize();

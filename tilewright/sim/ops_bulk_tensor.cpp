@@ -138,7 +138,6 @@ enum class TensorOp : uint8_t { load, store, reduce, prefetch };
 struct TensorSpec {
   TensorOp what = TensorOp::load;
   uint32_t rank = 1;
-  AddressSpace map_space = AddressSpace::generic;
   AddressRow map, shared, mbarrier;
   Slot coordinates[kMaxTensorRank];
   bool own_destination = false;  // .shared::cta
@@ -152,7 +151,7 @@ const TensorMapSpec& tensor_map(Warp& w, const TensorSpec& s, uint32_t lane) {
   Addresses a{};
   a.lane[lane] = s.map.of(w, lane);
   LanePointers p;
-  resolve(w, one, s.map_space, a, kTensorMapBytes, kTensorMapAlign, AccessKind::read, p);
+  resolve(w, one, AddressSpace::generic, a, kTensorMapBytes, kTensorMapAlign, AccessKind::read, p);
   auto& maps = w.cluster().extensions.get<TensorMaps>([] { return std::make_unique<TensorMaps>(); });
   const TensorMapSpec* map = maps.find(p.lane[lane]);
   if (!map) w.fault(one, "the 128 bytes at {:#x} are no tensor map", a.lane[lane]);
@@ -278,8 +277,13 @@ void decode_tensor_operand(Decoding& d, TensorSpec& s, size_t operand) {
   const auto* tensor = d.operand(operand).as<ptx::TensorAddress>();
   if (!tensor) d.unsupported("a tensor operand of this form");
   const auto map = d.address(tensor->map.front());
+  // ptxas says "State space mismatch between instruction and address" of other variables.
+  if (map.variable != ptx::Space::none && map.variable != ptx::Space::global)
+    throw Error(
+        ErrorKind::user, d.ptx.loc,
+        tw::format("{} takes the generic address of a tensor map, in a register (cvta), not a .{} variable",
+                   d.ptx.text(), ptx::name(map.variable)));
   s.map = {map.base, map.wide, map.offset};
-  s.map_space = map.variable == ptx::Space::none ? AddressSpace::generic : address_space(map.variable);
   if (tensor->coordinates.size() != s.rank)
     throw Error(
         ErrorKind::user, d.ptx.loc,

@@ -37,7 +37,7 @@ struct Scene {
 constexpr const char* kPrologue = R"(
   .reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<48>; .reg .b64 %rd<16>; .reg .f32 %f<16>;
   .shared .align 1024 .b8 tile[16384]; .shared .align 8 .b64 bar;
-  ld.param.u64 %rd0, [in]; ld.param.u64 %rd1, [out]; mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0;
+  ld.param.u64 %rd0, [in]; ld.param.u64 %rd1, [out]; mov.b64 %rd7, map; cvta.param.u64 %rd7, %rd7; mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0;
   @%p0 mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster; bar.sync 0;
 )";
 // Copies `words` words of the tile to out, one thread each 32.
@@ -118,7 +118,7 @@ std::string load_at(int x, int y) {
   return tw::format(R"(
   @!%p0 bra wait;
   mbarrier.arrive.expect_tx.shared.b64 _, [bar], 1024;
-  cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [tile], [map, {{{}, {}}}], [bar];
+  cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [tile], [%rd7, {{{}, {}}}], [bar];
 )",
                     x, y) +
          kWait;
@@ -170,7 +170,7 @@ TEST(TensorCopies, StoresLeaveOutWhatLiesOutside) {
   mbarrier.arrive.expect_tx.shared.b64 _, [bar], 1024;
   cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd0], 1024, [bar];
   wait: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra wait;
-  cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [map, {20, 15}], [tile];
+  cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd7, {20, 15}], [tile];
   cp.async.bulk.commit_group;
   cp.async.bulk.wait_group.read 0;
   mov.u32 %r1, 99; st.shared.u32 [tile], %r1;   // the source has been read
@@ -204,7 +204,7 @@ TEST(TensorCopies, MulticastFillsAndSignalsEveryCtaOfTheMask) {
   @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 1024;
   bra wait;
   sender: @!%p0 bra done; mov.b16 %h0, 13;
-  cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [tile], [map, {8, 12}], [bar], %h0;
+  cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [tile], [%rd7, {8, 12}], [bar], %h0;
   done: barrier.cluster.arrive; barrier.cluster.wait; exit;
   )" + std::string(kWait) + "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\n" +
                                 epilogue(256));
@@ -230,7 +230,7 @@ TEST(TensorCopies, APairSignalsTheEvenOrTheOddCta) {
   mov.u32 %r5, bar; and.b32 %r5, %r5, 0xFEFFFFFF;
   @!%p0 bra meet;
   @%p2 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 2048;
-  cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.cta_group::2 [tile], [map, {0, 0}], [%r5];
+  cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.cta_group::2 [tile], [%rd7, {0, 0}], [%r5];
   @!%p2 bra meet;
   wait: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra wait;
   meet: barrier.cluster.arrive; barrier.cluster.wait;
@@ -247,13 +247,14 @@ TEST(TensorCopies, Faults) {
     text.replace(text.find(from), from.size(), to);
     return text + epilogue(256);
   };
+  expect_fault(s, with("[%rd7,", "[map,"), "takes the generic address of a tensor map, in a register");
   expect_fault(s, with("[tile]", "[tile+64]"), "is not a multiple of 128 bytes");
   expect_fault(
-      s, "mov.b64 %rd2, map; cvta.param.u64 %rd2, %rd2; add.u64 %rd2, %rd2, 32;\n" + with("[map,", "[%rd2,"),
+      s, "mov.b64 %rd2, map; cvta.param.u64 %rd2, %rd2; add.u64 %rd2, %rd2, 32;\n" + with("[%rd7,", "[%rd2,"),
       "is not aligned to the 64 bytes");
   Scene forged = s;
   forged.forged = true;
-  expect_fault(forged, load + epilogue(256), "the 128 bytes at 0x0 are no tensor map");
+  expect_fault(forged, load + epilogue(256), "are no tensor map");
   Scene other = s;
   other.map = [](uint64_t in, uint64_t) {
     TensorMapSpec m = matrix(in);
@@ -269,14 +270,150 @@ TEST(TensorCopies, Faults) {
   };
   expect_fault(past, load_at(0, 16) + epilogue(256), "past the end of in, 3200 bytes");
   expect_fault(s, R"(
-  cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [map, {-1, 0}], [tile]; exit;)",
+  cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd7, {-1, 0}], [tile]; exit;)",
                "coordinate 0 of a tensor store is -1; it must not be negative");
   expect_fault(s, R"(
   @%p0 mbarrier.inval.shared.b64 [bar];
   @%p0 mbarrier.init.shared.b64 [tile+512], 1;
   @!%p0 exit;
-  cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [tile], [map, {0, 0}], [tile+512]; exit;)",
+  cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd7, {0, 0}], [tile+512]; exit;)",
                "holds the mbarrier tile + 512 bytes");
+}
+
+// ---- bulk copies ----
+
+TEST(BulkCopies, AGroupIsReadBeforeItIsWritten) {
+  // PTX ISA, "cp.async.bulk.wait_group": after .read the source may be written again; the destination has its
+  // bytes only after the whole wait.
+  for (const std::string& schedule : kSchedules) {
+    Scene s;
+    s.schedule = schedule;
+    s.output.assign(64, 0);
+    const auto out = run(s, R"(
+  mov.u32 %r5, tile; mad.lo.u32 %r5, %r0, 4, %r5; st.shared.u32 [%r5], %r0; bar.warp.sync 0xffffffff;
+  @!%p0 bra done;
+  cp.async.bulk.global.shared::cta.bulk_group [%rd1], [tile], 128;
+  cp.async.bulk.commit_group;
+  cp.async.bulk.wait_group.read 0;
+  mov.u32 %r6, 77; st.shared.u32 [tile], %r6;
+  cp.async.bulk.global.shared::cta.bulk_group [%rd1+128], [tile], 128;
+  cp.async.bulk.commit_group;
+  cp.async.bulk.wait_group 0;
+  ld.global.u32 %r7, [%rd1+128]; st.global.u32 [%rd1+252], %r7;
+  done: exit;)");
+    for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(out[i], i) << schedule;
+    EXPECT_EQ(out[32], 77u) << schedule;
+    EXPECT_EQ(out[63], 77u) << schedule;
+  }
+}
+
+TEST(BulkCopies, ReductionsOfManyClustersAddUp) {
+  for (const std::string& schedule : kSchedules) {
+    Scene s;
+    s.schedule = schedule;
+    s.grid = {16, 1, 1};
+    s.output.assign(32, 5);
+    const auto out = run(s, R"(
+  mov.u32 %r5, tile; mad.lo.u32 %r5, %r0, 4, %r5; st.shared.u32 [%r5], %r0; bar.warp.sync 0xffffffff;
+  @!%p0 exit;
+  cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [tile], 128;
+  cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; exit;)");
+    for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(out[i], 5 + 16 * i) << schedule;
+  }
+}
+
+TEST(BulkCopies, Faults) {
+  const Scene s;
+  const auto load = [](std::string_view operands) {
+    return tw::format(
+        "@!%p0 exit; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes {}, [bar]; exit;",
+        operands);
+  };
+  expect_fault(s, load("[tile], [%rd0], 24"), "bulk copy of 24 bytes; the size must be a multiple of 16");
+  expect_fault(s, load("[tile+8], [%rd0], 16"), "is not a multiple of 16 bytes");
+  expect_fault(s, load("[tile], [%rd0+4], 16"), "is not a multiple of 16 bytes");
+  expect_fault(s, load("[tile], [%rd0+128], 256"), "reaches 128 bytes past the end of in, 256 bytes");
+  expect_fault(s, load("[tile+32768], [%rd0], 16"), "lies outside the CTA's shared memory");
+  expect_fault(s, "@!%p0 exit; cp.async.bulk.global.shared::cta.bulk_group [%rd1], [tile], 16; exit;",
+               "read of shared memory that nothing has written: tile");
+  expect_fault(s, R"(
+  @!%p0 exit; cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [tile+16], [tile], 16, [bar]; exit;)",
+               "a copy to .shared::cluster goes to another CTA");
+  expect_fault(s, R"(
+  @!%p0 exit; mov.b16 %h0, 2;
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [tile], [%rd0], 16, [bar], %h0; exit;)",
+               "the CTA mask 0x0002 names CTA rank 1, in a cluster of 1");
+  expect_fault(
+      s, "@!%p0 exit; st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [tile], %r0, [bar]; exit;",
+      "an asynchronous store in a cluster of one CTA");
+}
+
+// The phase of an mbarrier ends only when all bytes of all copies have arrived.
+TEST(BulkCopies, AMissingByteIsADeadlockThatSaysSo) {
+  const Scene s;
+  expect_fault(s,
+               std::string(R"(
+  @!%p0 bra wait;
+  mbarrier.arrive.expect_tx.shared.b64 _, [bar], 48;
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd0], 32, [bar];)") +
+                   kWait + "exit;",
+               "16 bytes outstanding");
+}
+
+// ---- tensormap.replace, tensormap.cp_fenceproxy ----
+
+// PTX ISA, "tensormap.cp_fenceproxy", example: a map is edited in shared memory, copied to global memory and
+// used.
+TEST(TensorMapEdits, AnEditedMapIsUsedFromGlobalMemory) {
+  for (const std::string& schedule : kSchedules) {
+    Scene s = matrix_scene();
+    s.schedule = schedule;
+    s.map = [](uint64_t, uint64_t out) {
+      TensorMapSpec m = matrix(out);  // of the wrong tensor, with the wrong extents
+      m.dims = {7, 3};
+      m.strides[1] = 32;
+      return m;
+    };
+    const auto out = run(s, R"(
+  .shared .align 128 .b8 edited[128];
+  mov.u32 %r5, edited; mad.lo.u32 %r5, %r0, 4, %r5; mad.wide.u32 %rd2, %r0, 4, 0;
+  mov.b64 %rd3, map; add.u64 %rd3, %rd3, %rd2; ld.param.u32 %r6, [%rd3]; st.shared.u32 [%r5], %r6;
+  bar.warp.sync 0xffffffff;
+  mov.u32 %r5, edited;
+  @%p0 tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r5], %rd0;
+  mov.u32 %r7, 40; mov.u32 %r8, 20; mov.u64 %rd4, 160;
+  @%p0 tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r5], 0, %r7;
+  @%p0 tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r5], 1, %r8;
+  @%p0 tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%r5], 0, %rd4;
+  bar.warp.sync 0xffffffff;
+  tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd1], [%r5], 128;
+  fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;
+  @!%p0 bra wait;
+  mbarrier.arrive.expect_tx.shared.b64 _, [bar], 1024;
+  cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [tile], [%rd1, {8, 12}], [bar];
+)" + std::string(kWait) + epilogue(256));
+    EXPECT_EQ(out, box_of(s.input, 8, 12)) << schedule;
+  }
+}
+
+TEST(TensorMapEdits, RulesHoldWhenTheMapIsUsed) {
+  Scene s = matrix_scene();
+  const auto edited = [](std::string_view edit) {
+    return tw::format(R"(
+  .shared .align 128 .b8 edited[128];
+  mov.u32 %r5, edited; mad.lo.u32 %r5, %r0, 4, %r5; mad.wide.u32 %rd2, %r0, 4, 0;
+  mov.b64 %rd3, map; add.u64 %rd3, %rd3, %rd2; ld.param.u32 %r6, [%rd3]; st.shared.u32 [%r5], %r6;
+  bar.warp.sync 0xffffffff; mov.u32 %r5, edited; mov.u64 %rd4, 24; mov.u32 %r9, 7;
+  @%p0 {};
+  tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd1], [%r5], 128;
+  @!%p0 exit;
+  cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [tile], [%rd1, {{8, 12}}], [bar]; exit;)",
+                      edit);
+  };
+  expect_fault(s, edited("tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%r5], 0, %rd4"),
+               "tensor map: the stride of dimension 1 is 24 bytes; strides must be multiples of 16");
+  expect_fault(s, edited("tensormap.replace.tile.rank.shared::cta.b1024.b32 [%r5], %r9"),
+               "the field rank of a tensor map cannot be 7");
 }
 
 }  // namespace

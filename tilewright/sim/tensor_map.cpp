@@ -29,7 +29,8 @@ struct Fields {
   uint16_t box[kMaxTensorRank];
   uint8_t element_strides[kMaxTensorRank];
   uint8_t type, rank, interleave, swizzle, l2, nan_fill;
-  uint8_t unused[31];
+  uint8_t no_dims;  // bit i: dimension i has no elements; only beyond the rank
+  uint8_t unused[30];
 };
 static_assert(sizeof(Fields) == kTensorMapBytes);
 
@@ -115,11 +116,17 @@ std::string broken_rule(const TensorMapSpec& s) {
 
 TensorMapObject encode(const TensorMapSpec& s) {
   if (const std::string broken = broken_rule(s); !broken.empty()) user_error({}, "tensor map: {}", broken);
+  return encode_unchecked(s);
+}
+
+// Fields beyond the rank are kept: the rank may grow again.
+TensorMapObject encode_unchecked(const TensorMapSpec& s) {
   Fields f{};
   f.magic = kMagic;
   f.address = s.address;
-  for (uint32_t i = 0; i < s.rank; ++i) {
+  for (uint32_t i = 0; i < kMaxTensorRank; ++i) {
     f.last[i] = static_cast<uint32_t>(s.dims[i] - 1);
+    if (s.dims[i] == 0) f.no_dims = static_cast<uint8_t>(f.no_dims | 1u << i);
     if (i > 0) f.strides[i - 1] = s.strides[i];
     f.box[i] = static_cast<uint16_t>(s.box[i]);
     f.element_strides[i] = static_cast<uint8_t>(s.element_strides[i]);
@@ -144,8 +151,8 @@ std::optional<TensorMapSpec> decode(std::span<const std::byte, kTensorMapBytes> 
   s.type = static_cast<Type>(f.type);
   s.rank = f.rank;
   s.address = f.address;
-  for (uint32_t i = 0; i < s.rank; ++i) {
-    s.dims[i] = uint64_t{f.last[i]} + 1;
+  for (uint32_t i = 0; i < kMaxTensorRank; ++i) {
+    s.dims[i] = f.no_dims >> i & 1 ? 0 : uint64_t{f.last[i]} + 1;
     s.strides[i] = i > 0 ? f.strides[i - 1] : s.element_bytes();
     s.box[i] = f.box[i];
     s.element_strides[i] = f.element_strides[i];
