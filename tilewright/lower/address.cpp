@@ -68,6 +68,13 @@ Expr element_address(const Context& c, const ir::Tile& tile, std::span<const Exp
   return b.space == ir::Space::global ? global_address(c, b, full) : shared_address(c, b, full);
 }
 
+Expr unswizzled_address(const Context& c, const ir::Tile& tile) {
+  const ir::Buffer& b = *tile.buffer;
+  std::vector<Expr> first(tile.shape().size(), Expr(0));
+  Expr p = place(b.layout.tile_layout(), b.extents(), full_coordinate(c, tile, first));
+  return p * Expr(bits(b.dtype) / 8) + Expr(static_cast<int64_t>(c.plan.shared.at(&b))) + Expr(c.shared_base);
+}
+
 Expr in_bounds(const Context& c, const ir::Tile& tile, std::span<const Expr> coordinate) {
   Expr inside = true;
   if (tile.buffer->space != ir::Space::global) return inside;

@@ -12,6 +12,10 @@ namespace tw::lowering {
 // along the tile's kept dimensions.
 ir::Expr element_address(const Context& c, const ir::Tile& tile, std::span<const ir::Expr> coordinate);
 
+// Address in bytes of a shared tile's first element before the swizzle, which matrix descriptors leave to the
+// hardware.
+ir::Expr unswizzled_address(const Context& c, const ir::Tile& tile);
+
 // Whether the element lies inside its tensor: what is not certain at compile time, over global tensors only.
 ir::Expr in_bounds(const Context& c, const ir::Tile& tile, std::span<const ir::Expr> coordinate);
 

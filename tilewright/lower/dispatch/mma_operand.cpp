@@ -1,10 +1,9 @@
 #include "tilewright/lower/dispatch/mma_operand.h"
 
 #include "tilewright/base/error.h"
+#include "tilewright/lower/address.h"
 
 namespace tw::lowering {
-
-using ir::Expr;
 
 namespace {
 
@@ -29,26 +28,6 @@ class Places {
   std::vector<int64_t> shape_;
   std::vector<size_t> kept_;
 };
-
-// Address of the tile's first element before the swizzle, which the hardware applies itself.
-Expr plain_address(const Context& c, const ir::Tile& tile) {
-  const ir::Buffer& b = *tile.buffer;
-  std::vector<int64_t> shape = b.extents();
-  Grouped g = b.layout.tile_layout().group(shape);
-  Expr place = 0;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    Expr offset = c.resolve(tile.dims[d].offset);
-    int64_t weight = shape[d];
-    for (const Iter& it : g.dim(d)) {
-      weight /= it.extent;
-      Expr digit = offset / Expr(weight);
-      if (weight * it.extent != shape[d]) digit = digit % Expr(it.extent);
-      place = place + digit * Expr(it.stride);
-    }
-  }
-  return place * Expr(bits(b.dtype) / 8) + Expr(static_cast<int64_t>(c.plan.shared.at(&b))) +
-         Expr(c.shared_base);
-}
 
 }  // namespace
 
@@ -97,7 +76,7 @@ std::variant<MmaOperand, std::string> mma_operand(const Context& c, const ir::Ti
   }
   o.stride_bytes = group * bytes;
   o.leading_bytes = leading * bytes;
-  o.address = plain_address(c, tile);
+  o.address = unswizzled_address(c, tile);
   return o;
 }
 
