@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tilewright/base/error.h"
+#include "tilewright/base/math.h"
 #include "tilewright/ptx/opcode.h"
 #include "tilewright/ptx/special_registers.h"
 
@@ -87,6 +88,18 @@ uint64_t Variable::size_bytes() const {
   uint64_t n = uint64_t(bytes(type)) * vector;
   for (const int64_t d : dims) n = d < 0 ? 0 : n * uint64_t(d);
   return n;
+}
+
+uint32_t Variable::alignment() const { return align ? align : static_cast<uint32_t>(bytes(type)) * vector; }
+
+std::vector<uint32_t> parameter_offsets(const Function& entry) {
+  std::vector<uint32_t> offsets;
+  uint32_t end = 0;
+  for (const Variable& v : entry.params) {
+    offsets.push_back(round_up(end, std::max(v.alignment(), 1u)));
+    end = offsets.back() + static_cast<uint32_t>(v.size_bytes());
+  }
+  return offsets;
 }
 
 std::vector<int64_t> Function::directive(std::string_view wanted) const {

@@ -187,6 +187,7 @@ struct Variable {
   std::vector<std::string> attributes;  // as text after the type: ".ptr .global", ".attribute(.managed)"
   std::vector<Operand> init;            // flattened initialiser, empty if none
   uint64_t size_bytes() const;          // 0 when unsized
+  uint32_t alignment() const;           // bytes: `align`, or the natural one
 };
 struct ScopeOpen {};
 struct ScopeClose {};
@@ -219,6 +220,10 @@ struct Function {
   // The integers of directive `name` (without the dot), e.g. {128, 1, 1}; empty if absent.
   std::vector<int64_t> directive(std::string_view name) const;
 };
+
+// Where each parameter lies in the block that a launch passes: in order, each at its alignment ("Kernel
+// Function Parameters").
+std::vector<uint32_t> parameter_offsets(const Function& entry);
 
 struct File {  // ".file 1 \"kernel.cu\""
   uint32_t index = 0;

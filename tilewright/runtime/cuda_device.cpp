@@ -56,9 +56,9 @@ class CudaDevice : public Device {
  private:
   [[noreturn]] void fail(Result result, const std::string& what) const;
   LaunchResult start(LoadedFunction& function, std::string_view kernel, const sim::Launch& launch,
-                     const LaunchOptions& options, std::string description);
+                     const ptx::Function* entry, const LaunchOptions& options, std::string description);
   void prepare(LoadedFunction& function, std::string_view kernel, const sim::Launch& launch) const;
-  double timed(std::string_view kernel, const LaunchConfig& config, Function function, void** extra);
+  double timed(std::string_view kernel, const LaunchConfig& config, Function function, void** params);
   int attribute(DeviceAttribute a) const;
 
   const Driver& api_;
@@ -185,7 +185,8 @@ LaunchResult CudaDevice::launch(const Compiled& kernel, std::span<const Argument
   check_extents(kernel.name, binding.launch, limits_);
   make_current();
   LoadedFunction& function = modules_->function(*kernel.text, kernel.entry, kernel.name);
-  return start(function, kernel.name, binding.launch, options, describe_launch(kernel, arguments, binding));
+  return start(function, kernel.name, binding.launch, kernel.module->function(kernel.entry), options,
+               describe_launch(kernel, arguments, binding));
 }
 
 LaunchResult CudaDevice::launch_ptx(const ptx::Module& module, std::string_view entry,
@@ -194,7 +195,7 @@ LaunchResult CudaDevice::launch_ptx(const ptx::Module& module, std::string_view 
   check_extents(entry, launch, limits_);
   make_current();
   LoadedFunction& function = modules_->function(ptx::print(module), std::string(entry), entry);
-  return start(function, entry, launch, options, describe_launch(entry, launch));
+  return start(function, entry, launch, module.function(entry), options, describe_launch(entry, launch));
 }
 
 void CudaDevice::synchronize() {
@@ -232,7 +233,9 @@ void CudaDevice::prepare(LoadedFunction& f, std::string_view kernel, const sim::
 }
 
 LaunchResult CudaDevice::start(LoadedFunction& function, std::string_view kernel, const sim::Launch& launch,
-                               const LaunchOptions& options, std::string description) {
+                               const ptx::Function* entry, const LaunchOptions& options,
+                               std::string description) {
+  if (!entry) internal_error({}, "{}: the module has no such entry", kernel);
   prepare(function, kernel, launch);
   LaunchConfig config{.grid_x = launch.grid.x,
                       .grid_y = launch.grid.y,
@@ -247,24 +250,24 @@ LaunchResult CudaDevice::start(LoadedFunction& function, std::string_view kernel
     config.attributes = &cluster;
     config.attribute_count = 1;
   }
-  size_t bytes = launch.params.size();
-  void* extra[] = {launch_param(kLaunchParamBufferPointer), const_cast<std::byte*>(launch.params.data()),
-                   launch_param(kLaunchParamBufferSize), &bytes, launch_param(kLaunchParamEnd)};
+  // One by one: the driver aligns parameters by their address in the constant bank, where the block does not
+  // start at a multiple of 64.
+  std::vector<void*> params;
+  for (uint32_t offset : ptx::parameter_offsets(*entry))
+    params.push_back(const_cast<std::byte*>(launch.params.data() + offset));
   {
     std::lock_guard lock(mutex_);
     last_launch_ = std::move(description);
   }
-  if (options.timed)
-    return {.seconds = timed(kernel, config, function.handle, bytes ? extra : nullptr), .sim = {}};
-  check(api_.cuLaunchKernelEx(&config, function.handle, nullptr, bytes ? extra : nullptr), "launching {}",
-        kernel);
+  if (options.timed) return {.seconds = timed(kernel, config, function.handle, params.data()), .sim = {}};
+  check(api_.cuLaunchKernelEx(&config, function.handle, params.data(), nullptr), "launching {}", kernel);
   return {};
 }
 
 double CudaDevice::timed(std::string_view kernel, const LaunchConfig& config, Function function,
-                         void** extra) {
+                         void** params) {
   check(api_.cuEventRecord(start_, nullptr), "timing {}", kernel);
-  check(api_.cuLaunchKernelEx(&config, function, nullptr, extra), "launching {}", kernel);
+  check(api_.cuLaunchKernelEx(&config, function, params, nullptr), "launching {}", kernel);
   check(api_.cuEventRecord(stop_, nullptr), "timing {}", kernel);
   check(api_.cuEventSynchronize(stop_), "waiting for {}", kernel);
   float milliseconds = 0;

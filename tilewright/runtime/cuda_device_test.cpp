@@ -20,7 +20,8 @@ struct Record {
   std::string text;                                   // of the last module
   cuda::LaunchConfig config;                          // of the last launch
   std::vector<unsigned> cluster;                      // its cluster attribute, if any
-  std::vector<std::byte> params;                      // its parameter block
+  std::vector<size_t> param_bytes = {8};              // of the entry that a test launches
+  std::vector<std::vector<std::byte>> params;         // of the last launch
   std::map<int, int> function_attributes;             // set ones
   std::map<cuda::DevicePointer, size_t> allocations;  // alive ones
   std::vector<std::pair<unsigned, size_t>> fills;     // value and count of every memset
@@ -28,7 +29,7 @@ struct Record {
 };
 Record* record;  // of the running test; the driver's functions carry no state of their own
 
-cuda::Result launch(const cuda::LaunchConfig* config, cuda::Function, void**, void** extra) {
+cuda::Result launch(const cuda::LaunchConfig* config, cuda::Function, void** params, void**) {
   record->config = *config;
   record->cluster.clear();
   for (unsigned i = 0; i < config->attribute_count; ++i) {
@@ -37,9 +38,9 @@ cuda::Result launch(const cuda::LaunchConfig* config, cuda::Function, void**, vo
       record->cluster = {a.value.cluster.x, a.value.cluster.y, a.value.cluster.z};
   }
   record->params.clear();
-  if (extra) {
-    const auto* data = static_cast<const std::byte*>(extra[1]);
-    record->params.assign(data, data + *static_cast<size_t*>(extra[3]));
+  for (size_t i = 0; i < record->param_bytes.size(); ++i) {
+    const auto* data = static_cast<const std::byte*>(params[i]);
+    record->params.emplace_back(data, data + record->param_bytes[i]);
   }
   return 0;
 }
@@ -143,6 +144,14 @@ class CudaDevice : public ::testing::Test {
   Compiled kernel(std::string_view target = "sm_90a") {
     auto module = std::make_shared<ptx::Module>();
     module->target = {std::string(target)};
+    ptx::Variable x;
+    x.space = ptx::Space::param;
+    x.type = ptx::Type::u64;
+    x.name = "x";
+    ptx::Function entry;
+    entry.name = "copy_step1";
+    entry.params = {x};
+    module->items.push_back(entry);
     Compiled k;
     k.name = "copy.step1";
     k.entry = "copy_step1";
@@ -185,8 +194,7 @@ TEST_F(CudaDevice, PassesTheLaunchOn) {
   EXPECT_EQ(record_.config.dynamic_shared_bytes, 200000u);
   EXPECT_EQ(record_.cluster, (std::vector<unsigned>{16, 1, 1}));
   uint64_t address = x.address();
-  ASSERT_EQ(record_.params.size(), 8u);
-  EXPECT_EQ(std::memcmp(record_.params.data(), &address, 8), 0);
+  EXPECT_EQ(std::memcmp(record_.params[0].data(), &address, 8), 0);
   // CUfunction_attribute: 8 dynamic shared memory, 14 non-portable cluster sizes.
   EXPECT_EQ(record_.function_attributes, (std::map<int, int>{{8, 200000}, {14, 1}}));
 }
@@ -194,14 +202,40 @@ TEST_F(CudaDevice, PassesTheLaunchOn) {
 TEST_F(CudaDevice, APortableLaunchNeedsNoOptIn) {
   Compiled k = kernel();
   k.params.clear();
+  k.module = [] {
+    auto module = std::make_shared<ptx::Module>();
+    module->target = {"sm_90a"};
+    ptx::Function entry;
+    entry.name = "copy_step1";
+    module->items.push_back(entry);
+    return module;
+  }();
+  record_.param_bytes.clear();
   k.grid[0] = [](const auto&) { return 8; };
   k.cluster[0] = 8;
   device->launch(k, {});
   EXPECT_TRUE(record_.function_attributes.empty());
-  EXPECT_TRUE(record_.params.empty());
   k.cluster[0] = 1;
   device->launch(k, {});
   EXPECT_TRUE(record_.cluster.empty());  // a kernel may fix its cluster itself, with .reqnctapercluster
+}
+
+TEST_F(CudaDevice, EachParameterIsPassedByItself) {
+  ptx::Module module = ptx::parse(
+      ".version 8.6\n.target sm_90a\n.address_size 64\n"
+      ".visible .entry k(.param .u64 a, .param .u32 n, .param .align 64 .b8 map[128]) { ret; }",
+      "k.ptx");
+  sim::Launch launch;
+  launch.grid = launch.cluster = {1, 1, 1};
+  launch.block = {32, 1, 1};
+  for (int i = 0; i < 192; ++i) launch.params.push_back(std::byte(i));
+  record_.param_bytes = {8, 4, 128};
+  device->launch_ptx(module, "k", launch, {});
+  // "Kernel Function Parameters": each at its alignment in the block.
+  EXPECT_EQ(record_.params[0].front(), std::byte(0));
+  EXPECT_EQ(record_.params[1].front(), std::byte(8));
+  EXPECT_EQ(record_.params[2].front(), std::byte(64));
+  EXPECT_EQ(record_.params[2].back(), std::byte(191));
 }
 
 TEST_F(CudaDevice, CompilesEachTextOnce) {

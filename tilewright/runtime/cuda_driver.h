@@ -71,10 +71,6 @@ struct LaunchConfig {
 };
 static_assert(sizeof(LaunchConfig) == 56);
 
-// Markers of the `extra` list of cuLaunchKernelEx: CU_LAUNCH_PARAM_END, _BUFFER_POINTER, _BUFFER_SIZE.
-inline void* launch_param(uintptr_t marker) { return reinterpret_cast<void*>(marker); }
-constexpr uintptr_t kLaunchParamEnd = 0, kLaunchParamBufferPointer = 1, kLaunchParamBufferSize = 2;
-
 struct Driver {
   Result (*cuInit)(unsigned flags);
   Result (*cuDriverGetVersion)(int* version);

@@ -67,10 +67,6 @@ constexpr NamedRow kNamedRows[] = {
 
 bool is_module_variable(const ptx::Module::Item& item) { return std::holds_alternative<ptx::Variable>(item); }
 
-uint32_t alignment(const ptx::Variable& v) {
-  return v.align ? v.align : static_cast<uint32_t>(ptx::bytes(v.type)) * v.vector;
-}
-
 }  // namespace
 
 ProgramBuilder::ProgramBuilder(Program::Impl& program) : program_(program) { scope_parent_.push_back(-1); }
@@ -161,14 +157,12 @@ int ProgramBuilder::special_bytes(std::string_view name) {
 // ---- variables ----
 
 void ProgramBuilder::lay_out_variables() {
-  uint32_t offset = 0;
-  for (const ptx::Variable& v : program_.entry->params) {
-    const uint32_t align = std::max(alignment(v), 1u);
-    offset = round_up(offset, align);
-    places_[v.name] = {ptx::Space::param, offset, &v};
-    offset += static_cast<uint32_t>(v.size_bytes());
+  const std::vector<uint32_t> offsets = ptx::parameter_offsets(*program_.entry);
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    const ptx::Variable& v = program_.entry->params[i];
+    places_[v.name] = {ptx::Space::param, offsets[i], &v};
+    program_.param_bytes = offsets[i] + static_cast<uint32_t>(v.size_bytes());
   }
-  program_.param_bytes = offset;
   for (const auto& item : program_.module->items) {
     if (is_module_variable(item)) place_variable(std::get<ptx::Variable>(item));
   }
@@ -189,7 +183,7 @@ void ProgramBuilder::lay_out_variables() {
   };
   uint32_t align = 16;
   bool any = false;
-  each_dynamic([&](const ptx::Variable& v) { align = std::max(align, alignment(v)), any = true; });
+  each_dynamic([&](const ptx::Variable& v) { align = std::max(align, v.alignment()), any = true; });
   if (any) program_.static_shared = round_up(program_.static_shared, align);
   each_dynamic([&](const ptx::Variable& v) {
     places_[v.name] = {ptx::Space::shared, program_.static_shared, &v};
@@ -198,7 +192,7 @@ void ProgramBuilder::lay_out_variables() {
 
 void ProgramBuilder::place_variable(const ptx::Variable& v) {
   const uint64_t bytes = v.size_bytes();
-  const uint32_t align = std::max(alignment(v), 1u);
+  const uint32_t align = std::max(v.alignment(), 1u);
   auto place = [&](uint32_t& used) {
     used = round_up(used, align);
     const uint32_t at = used;
