@@ -32,6 +32,11 @@ function(tw_tests name)
   target_link_libraries(${name} PRIVATE ${arg_DEPS} tw_test_support tw_flags GTest::gtest GTest::gtest_main rapidcheck_static
                         Threads::Threads)
   target_compile_definitions(${name} PRIVATE TW_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  # Tests that can compile kernels have ptxas look at them all. The sanitizers' build makes the same texts.
+  if("${arg_DEPS}" MATCHES "tw_(lower|runtime)" AND NOT TW_SANITIZE)
+    target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/assembled_kernels.cpp)
+    target_link_libraries(${name} PRIVATE tw_lower)
+  endif()
   add_dependencies(unit_tests ${name})
   include(GoogleTest)
   gtest_discover_tests(${name} NO_PRETTY_VALUES PROPERTIES TIMEOUT 300 DISCOVERY_TIMEOUT 60)

@@ -8,7 +8,8 @@
 #include "tilewright/lower/lower.h"
 
 // Every kernel that ships, for every architecture it is written for, goes through NVIDIA's assembler where a
-// CUDA toolkit is installed.
+// CUDA toolkit is installed. (So does every kernel that any other test compiles:
+// support/assembled_kernels.cpp.)
 namespace tw {
 namespace {
 
@@ -32,13 +33,11 @@ std::vector<Case> cases() {
 
 class Ladder : public ::testing::TestWithParam<Case> {};
 
-TEST_P(Ladder, AssemblesWithoutSpills) {
+TEST_P(Ladder, AssemblesWell) {
   const Case& c = GetParam();
+  if (testing::find_cuda_tool("ptxas").empty()) GTEST_SKIP() << "no ptxas on this machine";
   const Compiled compiled = lower(c.kernel.build(c.shape, c.arch));
-  if (!testing::find_ptxas()) GTEST_SKIP() << "no ptxas on this machine";
-  const testing::Assembly a = testing::assemble(*compiled.text, c.arch);
-  ASSERT_TRUE(a.ok) << a.log << "\n" << *compiled.text;
-  EXPECT_EQ(a.spilled_bytes, 0) << a.log;
+  EXPECT_TRUE(testing::assembles_well(*compiled.text, c.arch));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Ladder, ::testing::ValuesIn(cases()), [](const auto& tested) {

@@ -13,50 +13,97 @@
 #include <fstream>
 #include <regex>
 #include <sstream>
-#include <utility>
 
 #include "tilewright/base/error.h"
 
 namespace tw::testing {
-
 namespace fs = std::filesystem;
+
+std::string find_cuda_tool(std::string_view name) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(std::string(path ? path : "") + ":/usr/local/cuda/bin");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const fs::path candidate = fs::path(folder) / name;
+    if (!folder.empty() && access(candidate.c_str(), X_OK) == 0) return candidate.string();
+  }
+  return {};
+}
 
 namespace {
 
-class TemporaryFolder {
+// A folder that goes away with its contents.
+class Scratch {
  public:
-  TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "tw_ptxas.XXXXXX").string();
-    require(mkdtemp(pattern.data()) != nullptr, "a temporary folder can be made");
-    path = pattern;
+  Scratch() {
+    std::string pattern = (fs::temp_directory_path() / "tilewright-XXXXXX").string();
+    require(mkdtemp(pattern.data()) != nullptr, "cannot make a temporary folder");
+    path_ = pattern;
   }
-  ~TemporaryFolder() {
+  ~Scratch() {
     std::error_code ignored;
-    fs::remove_all(path, ignored);
+    fs::remove_all(path_, ignored);
   }
-  fs::path path;
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
 };
 
-std::pair<int, std::string> run(const std::string& command) {
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  require(pipe != nullptr, "a shell can be started");
-  std::string out;
-  std::array<char, 4096> buffer{};
-  while (const size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe)) out.append(buffer.data(), n);
+struct Finished {
+  bool ok = false;
+  std::string log;
+};
+
+Finished run_ptxas(const std::string& ptxas, std::string_view ptx, std::string_view arch) {
+  const bool plain =
+      std::all_of(arch.begin(), arch.end(), [](char c) { return c == '_' || std::isalnum(uint8_t(c)); });
+  if (arch.empty() || !plain) user_error({}, "'{}' is not an architecture", arch);
+  const Scratch scratch;
+  const fs::path source = scratch.path() / "module.ptx";
+  std::ofstream(source, std::ios::binary) << ptx;
+  const size_t target = ptx.find(".target");
+  const bool debug =
+      target != ptx.npos && ptx.substr(target, ptx.find('\n', target) - target).find("debug") != ptx.npos;
+  const std::string command =
+      format("'{}' {} -v -arch={} '{}' -o /dev/null 2>&1", ptxas, debug ? "-g" : "", arch, source.string());
+  FILE* pipe = popen(command.c_str(), "r");
+  require(pipe != nullptr, "cannot start ptxas");
+  Finished out;
+  std::array<char, 4096> buffer;
+  for (size_t n; (n = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) out.log.append(buffer.data(), n);
   const int status = pclose(pipe);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out};
+  out.ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return out;
 }
 
-std::optional<std::string> search_ptxas() {
-  if (const char* named = std::getenv("TW_PTXAS")) return std::string(named);
-  std::istringstream folders(std::string(std::getenv("PATH") ? std::getenv("PATH") : "") +
-                             ":/usr/local/cuda/bin");
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    std::string candidate = folder + "/ptxas";
-    if (!folder.empty() && access(candidate.c_str(), X_OK) == 0) return candidate;
+// What ptxas said about texts it took, one file each. Tests run in processes of their own, so this is a
+// folder.
+class Memory {
+ public:
+  Memory(const std::string& ptxas, std::string_view ptx, std::string_view arch) {
+    const auto tool = fs::last_write_time(ptxas).time_since_epoch().count();
+    const size_t key = std::hash<std::string>()(format("{} {} {} {}", ptxas, tool, arch, ptx));
+    file_ = fs::path(TW_ASSEMBLED) / format("{}.{}.{:016x}.log", arch, ptx.size(), key);
   }
-  return std::nullopt;
-}
+  std::optional<std::string> recall() const {
+    std::ifstream in(file_, std::ios::binary);
+    if (!in) return std::nullopt;
+    std::ostringstream log;
+    log << in.rdbuf();
+    return log.str();
+  }
+  void keep(const std::string& log) const {
+    fs::create_directories(file_.parent_path());
+    const fs::path part = format("{}.{}", file_.string(), getpid());
+    std::ofstream(part, std::ios::binary) << log;
+    fs::rename(part, file_);
+  }
+
+ private:
+  fs::path file_;
+};
 
 // Every number that `pattern` captures in `text`.
 std::vector<int64_t> numbers(const std::string& text, const char* pattern) {
@@ -67,38 +114,47 @@ std::vector<int64_t> numbers(const std::string& text, const char* pattern) {
   return out;
 }
 
-}  // namespace
-
-std::optional<std::string> find_ptxas() {
-  static const std::optional<std::string> path = search_ptxas();
-  return path;
+Assembly read(Finished finished) {
+  Assembly a;
+  a.ok = finished.ok;
+  a.log = std::move(finished.log);
+  for (const int64_t n : numbers(a.log, "Used ([0-9]+) registers"))
+    a.registers = std::max(a.registers, static_cast<int>(n));
+  for (const int64_t n : numbers(a.log, "([0-9]+) bytes spill (?:stores|loads)")) a.spilled_bytes += n;
+  for (const char* note : {"wgmma.mma_async instructions are serialized", "warpgroup.wait is injected"})
+    a.serialised = a.serialised || a.log.find(note) != std::string::npos;
+  return a;
 }
 
-Assembly assemble(std::string_view ptx, std::string_view arch) {
-  const auto ptxas = find_ptxas();
-  require(ptxas.has_value(), "there is a ptxas to assemble with");
-  const TemporaryFolder folder;
-  const fs::path in = folder.path / "module.ptx", out = folder.path / "module.cubin";
-  std::ofstream(in, std::ios::binary) << ptx;
+::testing::AssertionResult failure(std::string_view what, const Assembly& a, std::string_view ptx) {
+  return ::testing::AssertionFailure() << what << "\n" << a.log << "\n" << ptx;
+}
 
-  Assembly result;
-  const auto [code, log] = run("'" + *ptxas + "' -v -arch=" + std::string(arch) + " '" + in.string() +
-                               "' -o '" + out.string() + "'");
-  result.ok = code == 0 && fs::exists(out);
-  result.log = log;
-  for (const int64_t n : numbers(log, "Used ([0-9]+) registers"))
-    result.registers = std::max(result.registers, static_cast<int>(n));
-  for (const int64_t n : numbers(log, "([0-9]+) bytes spill (?:stores|loads)")) result.spilled_bytes += n;
-  return result;
+}  // namespace
+
+std::optional<Assembly> assemble(std::string_view ptx, std::string_view arch) {
+  const std::string ptxas = find_cuda_tool("ptxas");
+  if (ptxas.empty()) return std::nullopt;
+  const Memory memory(ptxas, ptx, arch);
+  if (const auto log = memory.recall()) return read({true, *log});
+  Finished finished = run_ptxas(ptxas, ptx, arch);
+  if (finished.ok) memory.keep(finished.log);
+  return read(std::move(finished));
 }
 
 ::testing::AssertionResult assembles(std::string_view ptx, std::string_view arch) {
-  if (!find_ptxas()) return ::testing::AssertionSuccess();
-  const Assembly a = assemble(ptx, arch);
-  if (a.ok) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << "ptxas for " << arch << " refuses the module:\n"
-                                       << a.log << "\n"
-                                       << ptx;
+  const auto a = assemble(ptx, arch);
+  if (!a || a->ok) return ::testing::AssertionSuccess();
+  return failure(format("ptxas for {} refuses the module:", arch), *a, ptx);
+}
+
+::testing::AssertionResult assembles_well(std::string_view ptx, std::string_view arch) {
+  const auto a = assemble(ptx, arch);
+  if (!a) return ::testing::AssertionSuccess();
+  if (!a->ok) return failure(format("ptxas for {} refuses the module:", arch), *a, ptx);
+  if (a->spilled_bytes != 0) return failure("registers are spilled:", *a, ptx);
+  if (a->serialised) return failure("wgmma instructions are serialised:", *a, ptx);
+  return ::testing::AssertionSuccess();
 }
 
 }  // namespace tw::testing

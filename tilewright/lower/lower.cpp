@@ -1,6 +1,7 @@
 #include "tilewright/lower/lower.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 
 #include "tilewright/base/error.h"
@@ -321,6 +322,10 @@ class Frame {
 }  // namespace
 }  // namespace lowering
 
+namespace {
+std::atomic<void (*)(const Compiled&)> compiled_observer = nullptr;
+}
+
 Compiled lower(const ir::Kernel& kernel) {
   using namespace lowering;
   Compiled out;
@@ -372,7 +377,10 @@ Compiled lower(const ir::Kernel& kernel) {
   out.text = std::make_shared<const std::string>(ptx::print_and_number(*module));
   out.module = module;
   out.names = names;
+  if (auto* seen = compiled_observer.load()) seen(out);
   return out;
 }
+
+void on_compiled(void (*seen)(const Compiled&)) { compiled_observer = seen; }
 
 }  // namespace tw

@@ -8,4 +8,7 @@ namespace tw {
 // (every rule with its reason), too much shared or tensor memory.
 Compiled lower(const ir::Kernel& kernel);
 
+// From now on `seen` is called with every kernel that lower() has compiled, by the thread that did.
+void on_compiled(void (*seen)(const Compiled&));
+
 }  // namespace tw

@@ -8,8 +8,8 @@
 #include <sstream>
 #include <thread>
 
+#include "tests/support/assemble.h"
 #include "tilewright/base/error.h"
-#include "tilewright/ptx/assemble.h"
 #include "tilewright/ptx/verify.h"
 
 // Everything that nvcc emits for tests/ptx_corpus parses, verifies, survives print -> parse -> print, and the
@@ -81,7 +81,7 @@ void examine(Job& job) {
     const std::string first = print(m);
     if (const std::string second = print(parse(first, "printed.ptx")); first != second)
       job.failure = "print -> parse -> print differs";
-    const auto assembly = assemble(first, job.arch);
+    const auto assembly = testing::assemble(first, job.arch);
     if (assembly && !assembly->ok) job.failure = "ptxas refuses the printed text: " + assembly->log;
   } catch (const Error& e) {
     job.failure = e.what();
@@ -89,7 +89,7 @@ void examine(Job& job) {
 }
 
 TEST(Corpus, EverythingThatNvccEmits) {
-  const std::string nvcc = find_cuda_tool("nvcc");
+  const std::string nvcc = testing::find_cuda_tool("nvcc");
   if (nvcc.empty()) GTEST_SKIP() << "nvcc is not installed";
   auto all = jobs();
   ASSERT_GE(all.size(), 36u);
@@ -97,18 +97,6 @@ TEST(Corpus, EverythingThatNvccEmits) {
   each(all, examine);
   for (const Job& job : all)
     EXPECT_EQ(job.failure, "") << job.source.filename() << " " << job.arch << " " << job.flags;
-}
-
-TEST(Corpus, PtxasReportsResourcesAndErrors) {
-  const std::string good = ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry k() { ret; }\n";
-  const auto a = assemble(good, "sm_90a");
-  if (!a) GTEST_SKIP() << "ptxas is not installed";
-  EXPECT_TRUE(a->ok) << a->log;
-  EXPECT_NE(a->log.find("registers"), std::string::npos) << a->log;
-  const auto b =
-      assemble(".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry k() { rat; }\n", "sm_90a");
-  EXPECT_FALSE(b->ok);
-  EXPECT_NE(b->log.find("line 4"), std::string::npos) << b->log;
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 
+#include "tests/support/assemble.h"
 #include "tilewright/base/error.h"
-#include "tilewright/ptx/assemble.h"
 #include "tilewright/ptx/opcode.h"
 
 // The opcode table against an independent reader of PTX: for every row, ptxas accepts an instruction written
@@ -129,7 +129,7 @@ class Writer {
 };
 
 TEST(Table, PtxasAcceptsAnInstructionOfEveryRow) {
-  if (find_cuda_tool("ptxas").empty()) GTEST_SKIP() << "ptxas is not installed";
+  if (testing::find_cuda_tool("ptxas").empty()) GTEST_SKIP() << "ptxas is not installed";
   // In ISA 9.1, but not in ptxas 13.0.
   const auto newer = [](std::string_view row) {
     return contains(row, "s2f6x2") || row.starts_with("multimem.cp") ||
@@ -153,10 +153,10 @@ TEST(Table, PtxasAcceptsAnInstructionOfEveryRow) {
         body += "\n" + text;
       }
     }
-    const auto assembly =
-        assemble(tw::format(".version 9.0\n.target {}\n.address_size 64\n.entry k() {{\n{}{}\nret; }}\n",
-                            arch, writer.declarations, body),
-                 arch);
+    const auto assembly = testing::assemble(
+        tw::format(".version 9.0\n.target {}\n.address_size 64\n.entry k() {{\n{}{}\nret; }}\n", arch,
+                   writer.declarations, body),
+        arch);
     std::set<int> refused;
     std::string_view log = assembly->log;
     for (size_t at = log.find("line "); at != log.npos; at = log.find("line ", at + 1)) {

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <sstream>
 
+#include "tests/support/assemble.h"
 #include "tilewright/base/formats.h"
-#include "tilewright/ptx/assemble.h"
 #include "tilewright/sim/testing.h"
 
 // CUDA kernels compiled by nvcc, when there is one, and run from their PTX against a reference on the host.
@@ -71,7 +71,7 @@ extern "C" __global__ void collatz(const unsigned long long* in, unsigned* out, 
 
 std::shared_ptr<const ptx::Module> compiled() {
   static const std::shared_ptr<const ptx::Module> module = []() -> std::shared_ptr<const ptx::Module> {
-    const std::string nvcc = ptx::find_cuda_tool("nvcc");
+    const std::string nvcc = tw::testing::find_cuda_tool("nvcc");
     if (nvcc.empty()) return nullptr;
     const auto folder = std::filesystem::path(::testing::TempDir()) / "tilewright_nvcc";
     std::filesystem::create_directories(folder);
