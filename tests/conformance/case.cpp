@@ -246,7 +246,8 @@ Elements from_bytes(Element type, std::span<const std::byte> bytes) {
 }
 
 bool Case::recorded() const {
-  return std::ranges::all_of(outputs, [](const Array& output) { return output.expected.has_value(); });
+  return !fault.empty() ||
+         std::ranges::all_of(outputs, [](const Array& output) { return output.expected.has_value(); });
 }
 
 std::vector<std::string> case_names(const std::string& root) {
@@ -268,11 +269,14 @@ Case load_case(const std::string& root, const std::string& name) {
                    .cluster = read_dim(json.at("cluster")),
                    .dynamic_shared = json.at("dynamic_shared"),
                    .params = {}};
+  result.breaks = json.value("breaks", "");
+  const Json& expected = json.at("expected");
+  if (expected.is_object()) result.fault = expected.value("fault", "");
   for (const Json& input : json.at("inputs")) result.inputs.push_back(read_array(input));
   for (const Json& description : json.at("outputs")) {
     Array& output = result.outputs.emplace_back(read_array(description));
-    if (json.at("expected").is_null()) continue;
-    output.expected = decode(output.type, json["expected"].at(output.name));
+    if (expected.is_null() || !result.fault.empty()) continue;
+    output.expected = decode(output.type, expected.at(output.name));
     if (output.expected->size() != output.count)
       user_error({}, "{}: output '{}' has {} expected values, its count is {}", name, output.name,
                  output.expected->size(), output.count);

@@ -67,6 +67,9 @@ struct Case {
   sim::Launch launch = {};  // without parameters
   std::vector<Array> inputs = {}, outputs = {};
   std::vector<Map> maps = {};  // parameters after those of the arrays
+  std::string breaks = {};     // the rule the case breaks, as the simulator words it; empty for most
+  std::string fault =
+      {};  // the driver's error where the GPU faulted; then nothing is expected of the outputs
   bool recorded() const;
 };
 

@@ -8,7 +8,8 @@
 
 A FILTER keeps the cases whose name contains it. Every case runs in a worker process, twice, over two different fillings
 of its outputs: a case that leaves an output unwritten or is not deterministic is reported and not recorded. A worker
-that fails or hangs is ended and replaced; the other cases go on.
+that fails or hangs is ended and replaced; the other cases go on. Of a case that breaks a rule a fault is recorded too:
+the driver's words and error code.
 """
 
 import argparse
@@ -57,6 +58,10 @@ def save(name, case):
 
 class CudaError(Exception):
     pass
+
+
+class Fault(CudaError):
+    """The driver's error of a kernel that was launched and did not end well. The context is lost."""
 
 
 class Gpu:
@@ -159,7 +164,10 @@ class Gpu:
         pointers = (ctypes.c_void_p * len(parameters))(
             *[ctypes.cast(ctypes.pointer(p), ctypes.c_void_p) for p in parameters])
         self.call("cuLaunchKernel", function, *grid, *block, dynamic_shared, None, pointers, None)
-        self.call("cuCtxSynchronize")
+        try:
+            self.call("cuCtxSynchronize")
+        except CudaError as error:
+            raise Fault(str(error).removeprefix("cuCtxSynchronize: ")) from None
 
 
 def run_case(gpu, name):
@@ -198,9 +206,10 @@ def worker(ordinal):
         try:
             answer = {"outputs": {k: v.hex() for k, v in run_case(gpu, name).items()}}
         except (CudaError, ValueError) as error:
-            answer = {"error": str(error)}
+            expected = isinstance(error, Fault) and "breaks" in load(name)
+            answer = {"fault" if expected else "error": str(error)}
         print(json.dumps(answer), flush=True)
-        if "error" in answer:
+        if "outputs" not in answer:
             return  # after a driver error the context may be lost
 
 
@@ -259,10 +268,11 @@ def run_all(names, ordinal, workers, timeout):
             else:
                 device.update(process.hello)
                 answers[name] = process.ask(name, timeout) or {"error": f"no answer in {timeout} s"}
-            if "error" in answers[name]:
+            answer = answers[name]
+            if "outputs" not in answer:
                 process.end()
                 process = None
-            print(f"{'FAIL' if 'error' in answers[name] else 'ok  '} {name} {answers[name].get('error', '')}".rstrip(),
+            print(f"{'FAIL' if 'error' in answer else 'ok  '} {name} {answer.get('error', answer.get('fault', ''))}".rstrip(),
                   flush=True)
         if process:
             process.end()
@@ -280,7 +290,8 @@ def run_all(names, ordinal, workers, timeout):
 
 def command_run(options):
     answers, device = run_all(all_cases(options.filters), options.device, options.workers, options.timeout)
-    good = {name: {"digest": values.digest(ptx_of(name), load(name)), "outputs": answer["outputs"]} for name, answer in sorted(answers.items()) if "outputs" in answer}
+    good = {name: {"digest": values.digest(ptx_of(name), load(name)), **answer}
+            for name, answer in sorted(answers.items()) if "error" not in answer}
     bad = {name: answer["error"] for name, answer in sorted(answers.items()) if "error" in answer}
     os.makedirs(options.out, exist_ok=True)
     with open(os.path.join(options.out, RESULT_FILE), "w", encoding="utf-8") as file:
@@ -292,8 +303,15 @@ def command_run(options):
     return 1 if bad else 0
 
 
+def same(case, one, other):
+    """Whether two recordings hold the same bits; a number may be written in several ways."""
+    if "fault" in one or "fault" in other:
+        return one == other
+    return all(values.decode(a["type"], one[a["name"]]) == values.decode(a["type"], other[a["name"]]) for a in case["outputs"])
+
+
 def command_merge(options):
-    changed = merged = 0
+    changed = merged = confirmed = 0
     for path in options.filters:
         with open(path, encoding="utf-8") as file:
             result = json.load(file)
@@ -301,20 +319,25 @@ def command_merge(options):
             if not os.path.exists(os.path.join(ROOT, name + ".ptx")):
                 print(f"gone: {name}")
                 continue
-            case, outputs = load(name), recorded["outputs"]
+            case = load(name)
             if recorded["digest"] != values.digest(ptx_of(name), case):
                 print(f"not merged, the case has changed since: {name}")
                 continue
-            expected = {a["name"]: values.encode(a["type"], values.from_bytes(a["type"], bytes.fromhex(
-                outputs[a["name"]]))) for a in case["outputs"]}
-            if case["expected"] is not None and case["expected"] != expected:
+            expected = {"fault": recorded["fault"]} if "fault" in recorded else {
+                a["name"]: values.encode(a["type"], values.from_bytes(a["type"], bytes.fromhex(recorded["outputs"][a["name"]])))
+                for a in case["outputs"]}
+            if case["expected"] is not None:
+                if same(case, case["expected"], expected):
+                    confirmed += 1
+                    continue
                 print(f"changed: {name}")
                 changed += 1
             case["expected"] = expected
             case["recorded"] = {"device": result["device"], "driver": result["driver"], "date": result["date"]}
             save(name, case)
             merged += 1
-        print(f"{path}: {merged} cases merged, {changed} differ from what was stored")
+        print(f"{path}: {merged} cases merged, {changed} of them differ from what was stored; {confirmed} were stored with the same "
+              "values")
         for name, error in result["failed"].items():
             print(f"not recorded: {name}: {error}")
     return 0
@@ -328,6 +351,12 @@ def command_check(options):
         if "error" in answer or case["expected"] is None:
             print(f"{name}: {answer.get('error', 'nothing stored')}")
             wrong += 1
+            continue
+        want, got = (a.get("fault", "no fault") for a in (case["expected"], answer))
+        if want != got:
+            print(f"{name}: {got}, stored {want}")
+            wrong += 1
+        if "fault" in case["expected"] or "fault" in answer:
             continue
         for array in case["outputs"]:
             want = values.decode(array["type"], case["expected"][array["name"]])

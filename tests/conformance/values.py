@@ -173,7 +173,7 @@ def digest(ptx, case):
     """Identifies everything a recording depends on."""
     arrays = [{k: v for k, v in a.items() if k != "compare"} for a in case["inputs"] + case["outputs"]]
     launch = [case[k] for k in ("entry", "grid", "block", "cluster", "dynamic_shared")]
-    parts = [launch, arrays] + ([case["maps"]] if case.get("maps") else [])
+    parts = [launch, arrays] + ([case["maps"]] if case.get("maps") else []) + (["breaks"] if "breaks" in case else [])
     text = stripped(ptx) + json.dumps(parts, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

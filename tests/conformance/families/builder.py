@@ -21,12 +21,14 @@ class Case:
     cluster: list = field(default_factory=lambda: [1, 1, 1])
     dynamic_shared: int = 0
     maps: list = field(default_factory=list)
+    breaks: str = None  # the rule that the case breaks, in the simulator's words: a GPU may fault
 
     def json(self):
         maps = {"maps": self.maps} if self.maps else {}
+        breaks = {"breaks": self.breaks} if self.breaks else {}
         return {"title": self.title, "section": self.section, "entry": entry_of(self.name), "grid": self.grid,
                 "block": self.block, "cluster": self.cluster, "dynamic_shared": self.dynamic_shared,
-                "inputs": self.inputs, "outputs": self.outputs, **maps, "recorded": None, "expected": None}
+                "inputs": self.inputs, "outputs": self.outputs, **maps, **breaks, "recorded": None, "expected": None}
 
 
 CASES = {}

@@ -122,7 +122,7 @@ multicast("multicast_2", "One CTA sends a box to both", 2, ONE.format(0, "", "0,
 multicast("multicast_2_other", "One CTA sends a box to the other only", 2, ONE.format(0, "+256", "0, 8"), 2)
 multicast("multicast_4", "One CTA sends a box to all four, behind the start of the tile", 4, ONE.format(1, "+512", "0, 12"), 15)
 multicast("multicast_4_some", "A box for ranks 1 and 3, sent by rank 0", 4, ONE.format(0, "", "0, 4"), 10)
-multicast("multicast_4_outside", "A box over the edges, for four CTAs", 4, ONE.format(0, "", "-7, 20"), 15)
+multicast("multicast_4_outside", "A box over the edges, for four CTAs", 4, ONE.format(0, "", "-8, 20"), 15)
 multicast("multicast_4_slices", "Each of four CTAs sends its rows of one tile to all", 4, """shl.b32 %t5, %rank, 7;
   add.u32 %t6, %base, %t5;
   shl.b32 %t7, %rank, 1;

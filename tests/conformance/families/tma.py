@@ -113,7 +113,7 @@ def words(size):
 
 def load(name, title, type_name="f16", dims=(64, 24), box=(32, 8), at=(0, 0), swizzle="none", fill="zero", strides=None,
          element_strides=None, offset=0, pad=0, contents=None, issue=None, room=None, section=LOAD, globals_="",
-         prologue=""):
+         prologue="", breaks=None):
     """One box, and what becomes of shared memory; whether its bytes, filled ones included, complete the phase."""
     element_strides = element_strides or [1] * len(dims)
     packed, reach = packed_strides(type_name, dims, pad)
@@ -133,7 +133,7 @@ wait_for_it:
 """ + WAIT + dump(size) + DONE
     freeform("tma/" + name, title, section, body, [array], [output("tile", "b32", size // 4), output("done", "u32", 1)],
              block=[128, 1, 1], globals_=globals_,
-             maps=[tensor_map(array, type_name, dims, strides, box, element_strides, swizzle, fill)])
+             maps=[tensor_map(array, type_name, dims, strides, box, element_strides, swizzle, fill)], breaks=breaks)
 
 
 # ---- swizzles and where the pattern begins ----
@@ -169,25 +169,25 @@ for kind in ["f32", "f32_ftz", "tf32", "tf32_ftz"]:
 load("load_1d", "A box of a vector", dims=(200,), box=(64,), at=(72,))
 load("load_1d_tail", "A box over the end of a vector", dims=(200,), box=(128,), at=(152,))
 load("load_3d", "Three dimensions", dims=(40, 6, 5), box=(32, 4, 3), at=(8, 1, 2))
-load("load_3d_swizzled", "Three dimensions, swizzled; every dimension sticks out", dims=(40, 6, 5), box=(32, 4, 3), at=(20, 4, -1),
+load("load_3d_swizzled", "Three dimensions, swizzled; every dimension sticks out", dims=(37, 6, 5), box=(32, 4, 3), at=(24, 4, -1),
      swizzle="64B")
-load("load_4d", "Four dimensions", dims=(24, 5, 4, 3), box=(16, 3, 3, 2), at=(4, 1, 2, 1), swizzle="32B")
-load("load_5d", "Five dimensions", dims=(16, 3, 3, 3, 3), box=(8, 2, 2, 2, 2), at=(4, 1, 2, 0, 1))
-load("load_5d_outside", "Five dimensions, all with negative coordinates", dims=(16, 3, 3, 3, 3), box=(8, 2, 2, 2, 2),
-     at=(-4, -1, -1, -1, -1), pad=16)
+load("load_4d", "Four dimensions", dims=(24, 5, 4, 3), box=(16, 3, 3, 2), at=(8, 1, 2, 1), swizzle="32B")
+load("load_5d", "Five dimensions", dims=(16, 3, 3, 3, 3), box=(8, 2, 2, 2, 2), at=(8, 1, 2, 0, 1))
+load("load_5d_outside", "Five dimensions, all with negative coordinates", dims=(16, 3, 3, 3, 3), box=(16, 2, 2, 2, 2),
+     at=(-8, -1, -1, -1, -1), pad=16)
 
 # ---- elements outside the tensor ----
 
-for name, at in {"left": (-5, 3), "top": (3, -5), "right": (45, 0), "bottom": (8, 19), "corner": (37, 21), "low_corner": (-31, -7),
+for name, at in {"left": (-8, 3), "top": (8, -5), "right": (48, 0), "bottom": (8, 19), "corner": (40, 21), "low_corner": (-24, -7),
                  "beyond": (64, 24), "far": (1 << 30, -(1 << 30)), "before": (-32, 0)}.items():
     load(f"outside_{name}", f"A box at {at} of a tensor of 64 x 24: zeros outside, all bytes count for the mbarrier",
          at=at, swizzle="64B", section=LOAD + "; Out of Boundary Access")
-load("outside_odd", "A row that ends inside 16 bytes", dims=(37, 11), box=(32, 8), at=(13, 5), strides=[80], pad=6, swizzle="64B",
+load("outside_odd", "A row that ends inside 16 bytes", dims=(37, 11), box=(32, 8), at=(16, 5), strides=[80], pad=6, swizzle="64B",
      section=LOAD + "; Out of Boundary Access")
 for kind in ["f16", "bf16", "f32", "f64", "tf32"]:
-    width = 64 // BYTES[kind]
-    load(f"nan_fill_{kind}", f"What fills elements of type {kind} outside the tensor", kind, (2 * width, 10), (width, 8), (-3, 5), "64B",
-         "nan", section=LOAD + "; Out of Boundary Access", contents=explicit("t", "b32", [0] * (2 * 64 * 10 // 4)))
+    piece = 16 // BYTES[kind]  # the boxes begin one piece before the rows, which end one element into their third
+    load(f"nan_fill_{kind}", f"What fills elements of type {kind} outside the tensor", kind, (2 * piece + 1, 10), (4 * piece, 8),
+         (-piece, 5), "64B", "nan", section=LOAD + "; Out of Boundary Access", contents=explicit("t", "b32", [0] * (2 * 64 * 10 // 4)))
 
 # ---- element strides ----
 
@@ -203,7 +203,7 @@ for name, options in {
 
 # ---- forms ----
 
-load("load_wide_box", "256 elements along the innermost dimension", "u8", (300, 5), (256, 4), (20, 1))
+load("load_wide_box", "256 elements along the innermost dimension", "u8", (300, 5), (256, 4), (32, 1))
 load("load_tall_box", "256 rows", dims=(16, 300), box=(8, 256), at=(8, 40))
 load("load_padded", "Rows with padding between them", dims=(40, 20), box=(32, 8), at=(8, 4), pad=48, swizzle="64B")
 load("load_to_cta", "The form .shared::cta, with a cache policy", swizzle="64B", at=(16, 2), issue="""createpolicy.fractional.L2::evict_last.b64 %x, 1.0;
@@ -232,13 +232,13 @@ load("load_map_in_global", "A map that the kernel copies to global memory", swiz
 """, issue="cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%map, {0, 4}], [bar];")
 load("load_twice", "Two boxes for one phase", at=(0, 0), room=1024, issue="""mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], 512;
   cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%map, {0, 4}], [bar];
-  cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [tile+512], [%map, {30, -1}], [bar];""")
+  cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [tile+512], [%map, {40, -1}], [bar];""")
 
 # ---- stores ----
 
 
 def store(name, title, type_name="f16", dims=(64, 24), box=(32, 8), at=(0, 0), swizzle="none", element_strides=None, pad=0,
-          operation=None, source=None, initial=None, offset=0, section=None):
+          operation=None, source=None, initial=None, offset=0, section=None, breaks=None):
     """Shared memory, filled from the input, into a box of the output."""
     element_strides = element_strides or [1] * len(dims)
     strides, reach = packed_strides(type_name, dims, pad)
@@ -269,22 +269,22 @@ copy:
   cp.async.bulk.wait_group 0;
   ret;"""
     freeform("tma/" + name, title, section or (REDUCE if operation else STORE), body, [source], [target], block=[128, 1, 1],
-             maps=[tensor_map(target, type_name, dims, strides, box, element_strides, swizzle)])
+             maps=[tensor_map(target, type_name, dims, strides, box, element_strides, swizzle)], breaks=breaks)
 
 
 for mode, width in [("none", 64), ("32B", 16), ("64B", 32), ("128B", 64)]:
-    store(f"store_swizzle_{mode.lower()}", f"A box from shared memory under swizzle {mode}", dims=(72, 24), box=(width, 8), at=(4, 3),
+    store(f"store_swizzle_{mode.lower()}", f"A box from shared memory under swizzle {mode}", dims=(72, 24), box=(width, 8), at=(8, 3),
           swizzle=mode)
 store("store_swizzle_128b_at_384", "The pattern is anchored to addresses", box=(64, 8), at=(0, 3), swizzle="128B", offset=384)
 for kind in ["u8", "f32", "f64", "s64"]:
     width = 64 // BYTES[kind]
     store(f"store_{kind}", f"Elements of type {kind}", kind, (width + 32 // BYTES[kind], 12), (width, 8), (16 // BYTES[kind], 2), "64B")
-for name, at in {"right": (45, 0), "bottom": (8, 19), "corner": (37, 21), "beyond": (64, 24)}.items():
+for name, at in {"right": (48, 0), "bottom": (8, 19), "corner": (40, 21), "beyond": (64, 24)}.items():
     store(f"store_clipped_{name}", f"A box at {at} of a tensor of 64 x 24: what lies outside is not written", at=at, swizzle="64B")
-store("store_clipped_odd", "A row that ends inside 16 bytes", dims=(37, 11), box=(32, 8), at=(13, 5), pad=16, swizzle="64B")
+store("store_clipped_odd", "A row that ends inside 16 bytes", dims=(37, 11), box=(32, 8), at=(16, 5), pad=16, swizzle="64B")
 store("store_1d", "A vector", dims=(200,), box=(64,), at=(152,))
-store("store_3d", "Three dimensions, clipped", dims=(40, 6, 5), box=(32, 4, 3), at=(20, 3, 3), swizzle="64B")
-store("store_5d", "Five dimensions", dims=(16, 3, 3, 3, 3), box=(8, 2, 2, 2, 2), at=(4, 1, 2, 0, 1))
+store("store_3d", "Three dimensions, clipped", dims=(37, 6, 5), box=(32, 4, 3), at=(24, 3, 3), swizzle="64B")
+store("store_5d", "Five dimensions", dims=(16, 3, 3, 3, 3), box=(8, 2, 2, 2, 2), at=(8, 1, 2, 0, 1))
 store("store_element_stride", "Element strides in a store", box=(32, 16), element_strides=[1, 3], at=(0, 4))
 
 # ---- reductions ----
@@ -299,7 +299,7 @@ TABLES = {"u32": ("b32", EDGES32), "s32": ("b32", EDGES32), "u64": ("b64", EDGES
           "bf16": ("b16", BF16S), "f32": ("b32", SINGLES)}
 
 
-def reduction(operation, kind):
+def reduction(operation, kind, breaks=None):
     width = 128 // BYTES[kind]
     element, table = TABLES[kind]
     count = 1024 // BYTES[kind]
@@ -307,13 +307,30 @@ def reduction(operation, kind):
     a = [table[(i + i // width) % len(table)] for i in range(count)]
     b = [table[i % len(table)] for i in range(width * 12)]
     store(f"reduce_{operation}_{kind}", f"Reduction {operation} on elements of type {kind}", kind, (width, 12), (width, 8), (0, 4), "none",
-          operation=operation, source=explicit("s", element, a), initial=explicit("d", element, b))
+          operation=operation, source=explicit("s", element, a), initial=explicit("d", element, b), breaks=breaks)
 
 
 for operation, kinds in {"add": ["u32", "s32", "u64", "f32", "f16", "bf16"], "min": ["u32", "s32", "u64", "s64", "f16", "bf16"],
                          "max": ["u32", "s32", "u64", "s64", "f16", "bf16"], "inc": ["u32"], "dec": ["u32"], "and": ["u32", "u64"],
-                         "or": ["u32"], "xor": ["s32", "s64"]}.items():
+                         "or": ["u32"], "xor": ["s32", "u64"]}.items():
     for kind in kinds:
         reduction(operation, kind)
-store("reduce_clipped", "A reduction leaves out what lies outside", "u32", (20, 9), (16, 8), (9, 5), "64B", operation="add",
+store("reduce_clipped", "A reduction leaves out what lies outside", "u32", (19, 9), (16, 8), (8, 5), "64B", operation="add",
       initial=index("d", "u32", 180, 7, 3), source=index("s", "u32", 128, 1000, 1))
+
+# ---- copies that fault ----
+
+COORDINATE = "the innermost coordinate of a tensor copy must be a multiple of 16 bytes"
+for name, kind, dims, box, at in [("negative", "f16", (64, 24), (32, 8), (-5, 3)), ("half_piece", "f16", (64, 24), (32, 8), (4, 0)),
+                                  ("outside", "f32", (40, 24), (16, 8), (41, 25)), ("3d", "u8", (64, 6, 5), (32, 4, 3), (1, 1, 2))]:
+    load(f"fault_load_{name}", "A load whose innermost coordinate is no multiple of 16 bytes", kind, dims, box, at, breaks=COORDINATE)
+load("fault_prefetch", "A prefetch whose innermost coordinate is no multiple of 16 bytes, before a load", at=(8, 2), breaks=COORDINATE,
+     section=LOAD + "; " + MOVE + "cp.async.bulk.prefetch.tensor", issue="""cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%map, {5, 2}];
+  cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%map, {8, 2}], [bar];""")
+store("fault_store", "A store whose innermost coordinate is no multiple of 16 bytes", at=(13, 5), swizzle="64B", breaks=COORDINATE)
+store("fault_reduce", "A reduction whose innermost coordinate is no multiple of 16 bytes", "u32", (20, 9), (16, 8), (2, 1), operation="add",
+      breaks=COORDINATE)
+store("fault_store_negative", "A store of a box that begins before the tensor", at=(-8, -3), swizzle="64B",
+      breaks="of a tensor store is -8; it must not be negative", section=STORE + "; " + MOVE + "Restriction on Tensor Copy instructions")
+for operation in ["add", "and", "xor"]:
+    reduction(operation, "s64", breaks="this reduction does not exist for tensors of type s64")
