@@ -29,7 +29,8 @@ void bench_simulator(Session& session, int rounds) {
 }  // namespace
 
 void add_bench(CLI::App& app, Session& session) {
-  auto* command = app.add_subcommand("bench", "how fast Tilewright is on this machine");
+  auto* command =
+      app.add_subcommand("bench", "how fast Tilewright is: the simulator on this machine, kernels on a GPU");
   command->require_subcommand(1);
   auto* simulator =
       add_command(*command, session, "sim", "the simulator's arithmetic, instructions and a whole kernel");
@@ -37,6 +38,7 @@ void add_bench(CLI::App& app, Session& session) {
   simulator->add_option("--rounds", *rounds, "medians are over so many")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
+  add_bench_gemm(*command, session);
   simulator->callback([rounds, &session] { bench_simulator(session, *rounds); });
 }
 

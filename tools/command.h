@@ -35,6 +35,7 @@ void add_run(CLI::App& app, Session& session);
 void add_layout(CLI::App& app, Session& session);
 void add_roofline(CLI::App& app, Session& session);
 void add_bench(CLI::App& app, Session& session);
+void add_bench_gemm(CLI::App& bench, Session& session);
 void add_doctor(CLI::App& app, Session& session);
 
 void print(std::string_view text);                                // to stdout

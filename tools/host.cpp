@@ -1,5 +1,6 @@
 #include "tools/host.h"
 
+#include <dlfcn.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -10,6 +11,8 @@
 #include <memory>
 #include <sstream>
 #include <utility>
+
+#include "tilewright/base/format.h"
 
 namespace tw::tools {
 
@@ -52,6 +55,24 @@ Cpu host_cpu() {
 
 uint64_t host_memory_bytes() { return meminfo("MemTotal"); }
 uint64_t host_free_memory_bytes() { return meminfo("MemAvailable"); }
+
+std::string nvidia_driver() {
+  void* cuda = dlopen("libcuda.so.1", RTLD_NOW);
+  if (cuda == nullptr) return "";
+  auto* cuda_version = reinterpret_cast<int (*)(int*)>(dlsym(cuda, "cuDriverGetVersion"));
+  int version = 0;  // 1000 * major + 10 * minor
+  if (cuda_version == nullptr || cuda_version(&version) != 0) return "";
+  const std::string served = format("CUDA {}.{}", version / 1000, version / 10 % 100);
+
+  // NVML, the management library, comes with the driver ("NVML API Reference", System Queries).
+  char driver[80] = "";
+  void* nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+  if (nvml == nullptr) return served;
+  auto* start = reinterpret_cast<int (*)()>(dlsym(nvml, "nvmlInit_v2"));
+  auto* ask = reinterpret_cast<int (*)(char*, unsigned)>(dlsym(nvml, "nvmlSystemGetDriverVersion"));
+  if (start == nullptr || ask == nullptr || start() != 0 || ask(driver, sizeof driver) != 0) return served;
+  return format("{}, {}", driver, served);
+}
 
 std::optional<std::string> find_program(const std::string& name, const std::vector<std::string>& more) {
   std::vector<std::string> folders;

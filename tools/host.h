@@ -18,6 +18,9 @@ Cpu host_cpu();
 uint64_t host_memory_bytes();       // installed
 uint64_t host_free_memory_bytes();  // available to new processes
 
+// "580.159.03, CUDA 13.0": the NVIDIA driver and the newest CUDA that it serves; empty where there is none.
+std::string nvidia_driver();
+
 // Where a program lies: on PATH, else in one of `more`.
 std::optional<std::string> find_program(const std::string& name, const std::vector<std::string>& more = {});
 // The first line that `path --version` prints and that contains `with`.

@@ -281,4 +281,53 @@ TEST_F(Tw, BenchMeasuresTheSimulator) {
   expect_misuse("bench", "subcommand is required");
 }
 
+// The simulator runs what a GPU would, and is judged like one.
+TEST_F(Tw, BenchMeasuresGemms) {
+  const auto saved = folder_ / "results.json", page = folder_ / "results.md";
+  const json j = tw_json(
+      "bench gemm --on sim:h200 --kernel gemm.step1 --kernel gemm.step4 --rounds 1 --shapes "
+      "128x128x64,200x128x72 --save '" +
+      saved.string() + "' --save '" + page.string() + "'");
+  EXPECT_EQ(j["simulated"], true);
+  EXPECT_FALSE(j.contains("cublas"));
+  ASSERT_EQ(j["results"].size(), 4u);
+  const int m[] = {128, 128, 200, 200};
+  for (size_t i = 0; i < 4; ++i) {
+    const json& r = j["results"][i];
+    EXPECT_EQ(r["m"], m[i]);
+    EXPECT_EQ(r["kernel"], i % 2 ? "gemm.step4" : "gemm.step1");
+    EXPECT_FALSE(r.contains("ratio"));
+    if (i == 2) {  // one tile is all that step 1 computes
+      EXPECT_NE(r["refusal"].get<std::string>().find("step 1 computes one tile"), std::string::npos) << r;
+      continue;
+    }
+    EXPECT_EQ(r["right"], true) << r;
+    EXPECT_EQ(r["sampled_rows"], 64);
+    EXPECT_LT(r["error"].get<double>(), 2e-3);
+    const double flops = 2.0 * m[i] * 128 * r["k"].get<double>();
+    EXPECT_NEAR(r["tflops"].get<double>() * r["seconds"].get<double>() * 1e12, flops, 1e-3 * flops);
+  }
+  EXPECT_EQ(json::parse(slurp(saved)), j);
+  EXPECT_NE(slurp(page).find("| 128x128x64 bf16 | gemm.step4 |"), std::string::npos) << slurp(page);
+  EXPECT_NE(slurp(page).find("not of a GPU"), std::string::npos);
+  EXPECT_NE(slurp(page).find("- command: `tw bench gemm --on sim:h200 --dtype bf16 --rounds 1 --kernel "
+                             "gemm.step1 --kernel gemm.step4 --shapes 128x128x64,200x128x72`"),
+            std::string::npos)
+      << slurp(page);
+}
+
+TEST_F(Tw, BenchOfGemmsRefusesBadInput) {
+  expect_misuse("bench gemm --shapes 12x", "'12x' is no shape; expected MxNxK");
+  expect_misuse("bench gemm --shapes 1x2x3x4", "'1x2x3x4' is no shape");
+  expect_misuse("bench gemm --shapes square,", "'' is no shape");
+  expect_misuse("bench gemm --shapes 0x128x64", "'0x128x64' is no shape");
+  expect_misuse("bench gemm --shapes llm -m 5", "give one");
+  expect_misuse("bench gemm -m 0", "-m");
+  expect_misuse("bench gemm --rounds 0", "--rounds");
+  expect_misuse("bench gemm --on sim:h200 --kernel gemm.step0", "unknown kernel 'gemm.step0'");
+  expect_misuse("bench gemm --on cuda:99", "cuda");  // no driver, or no such GPU
+  expect_misuse("bench gemm --on sim:h200 --kernel gemm.step1 -m 128 -n 128 -k 64 --save /nonexistent/x.json",
+                "cannot write /nonexistent/x.json");
+}
+
 }  // namespace

@@ -31,6 +31,7 @@ class CudaDevice : public Device {
 
   std::string_view name() const override { return name_; }
   std::string_view target() const override { return limits_.arch; }
+  std::string product() const override { return product_; }
   uint32_t sm_count() const override { return sms_; }
   bool simulated() const override { return false; }
   Tensor tensor(DType dtype, std::vector<int64_t> shape, std::string_view name) override;
@@ -39,6 +40,9 @@ class CudaDevice : public Device {
                       const LaunchOptions& options) override;
   LaunchResult launch_ptx(const ptx::Module& module, std::string_view entry, const sim::Launch& launch,
                           const LaunchOptions& options) override;
+  std::unique_ptr<PreparedLaunch> prepare(const Compiled& kernel,
+                                          std::span<const Argument> arguments) override;
+  double time(const std::function<void()>& work) override;
   void synchronize() override;
 
   const Driver& api() const { return api_; }
@@ -54,15 +58,25 @@ class CudaDevice : public Device {
   }
 
  private:
+  friend class CudaLaunch;
+
+  // A launch and what it needs, checked.
+  struct Bound {
+    LoadedFunction* function;
+    sim::Launch launch;
+    std::string description;
+  };
+  Bound bind(const Compiled& kernel, std::span<const Argument> arguments);
   [[noreturn]] void fail(Result result, const std::string& what) const;
   LaunchResult start(LoadedFunction& function, std::string_view kernel, const sim::Launch& launch,
                      const ptx::Function* entry, const LaunchOptions& options, std::string description);
-  void prepare(LoadedFunction& function, std::string_view kernel, const sim::Launch& launch) const;
+  void opt_in(LoadedFunction& function, std::string_view kernel, const sim::Launch& launch) const;
   double timed(std::string_view kernel, const LaunchConfig& config, Function function, void** params);
   int attribute(DeviceAttribute a) const;
 
   const Driver& api_;
-  std::string name_;  // "cuda:0"
+  std::string name_;     // "cuda:0"
+  std::string product_;  // "NVIDIA H200"
   DeviceId id_ = 0;
   Context context_ = nullptr;
   LaunchLimits limits_;
@@ -108,6 +122,26 @@ class CudaStorage : public Tensor::Storage {
   const CudaDevice& owner() const { return static_cast<const CudaDevice&>(*device); }
 };
 
+class CudaLaunch : public PreparedLaunch {
+ public:
+  CudaLaunch(std::shared_ptr<CudaDevice> device, const Compiled& kernel, CudaDevice::Bound bound,
+             std::span<const Argument> arguments)
+      : device_(std::move(device)),
+        kernel_(kernel),
+        bound_(std::move(bound)),
+        arguments_(arguments.begin(), arguments.end()) {}
+  void enqueue() override {
+    device_->start(*bound_.function, kernel_.name, bound_.launch, kernel_.module->function(kernel_.entry), {},
+                   bound_.description);
+  }
+
+ private:
+  std::shared_ptr<CudaDevice> device_;
+  Compiled kernel_;
+  CudaDevice::Bound bound_;
+  std::vector<Argument> arguments_;  // keeps the tensors
+};
+
 CudaDevice::CudaDevice(const Driver& driver, int ordinal) : api_(driver), name_(format("cuda:{}", ordinal)) {
   int count = 0;
   api_.check(api_.cuDeviceGetCount(&count), "counting GPUs");
@@ -117,6 +151,7 @@ CudaDevice::CudaDevice(const Driver& driver, int ordinal) : api_(driver), name_(
   api_.check(api_.cuDeviceGet(&id_, ordinal), "opening {}", name_);
   char product[256] = "";
   api_.check(api_.cuDeviceGetName(product, sizeof product, id_), "asking for the name of {}", name_);
+  product_ = product;
   int capability = attribute(DeviceAttribute::compute_capability_major) * 10 +
                    attribute(DeviceAttribute::compute_capability_minor);
   // Architecture-specific targets exist from 9.0 on (PTX ISA, ".target"), and so do clusters.
@@ -178,15 +213,37 @@ sim::TensorMapObject CudaDevice::tensor_map(const sim::TensorMapSpec& spec) cons
   return map.object;
 }
 
-LaunchResult CudaDevice::launch(const Compiled& kernel, std::span<const Argument> arguments,
-                                const LaunchOptions& options) {
+CudaDevice::Bound CudaDevice::bind(const Compiled& kernel, std::span<const Argument> arguments) {
   check_target(kernel.name, kernel.module->arch(), limits_);
   Binding binding = bind_arguments(kernel, arguments, *this);
   check_extents(kernel.name, binding.launch, limits_);
   make_current();
-  LoadedFunction& function = modules_->function(*kernel.text, kernel.entry, kernel.name);
-  return start(function, kernel.name, binding.launch, kernel.module->function(kernel.entry), options,
-               describe_launch(kernel, arguments, binding));
+  return {&modules_->function(*kernel.text, kernel.entry, kernel.name), binding.launch,
+          describe_launch(kernel, arguments, binding)};
+}
+
+LaunchResult CudaDevice::launch(const Compiled& kernel, std::span<const Argument> arguments,
+                                const LaunchOptions& options) {
+  Bound b = bind(kernel, arguments);
+  return start(*b.function, kernel.name, b.launch, kernel.module->function(kernel.entry), options,
+               std::move(b.description));
+}
+
+std::unique_ptr<PreparedLaunch> CudaDevice::prepare(const Compiled& kernel,
+                                                    std::span<const Argument> arguments) {
+  return std::make_unique<CudaLaunch>(std::static_pointer_cast<CudaDevice>(shared_from_this()), kernel,
+                                      bind(kernel, arguments), arguments);
+}
+
+double CudaDevice::time(const std::function<void()>& work) {
+  make_current();
+  check(api_.cuEventRecord(start_, nullptr), "timing on {}", name_);
+  work();
+  check(api_.cuEventRecord(stop_, nullptr), "timing on {}", name_);
+  check(api_.cuEventSynchronize(stop_), "waiting for {}", limits_.device);
+  float milliseconds = 0;
+  check(api_.cuEventElapsedTime(&milliseconds, start_, stop_), "timing on {}", name_);
+  return milliseconds * 1e-3;
 }
 
 LaunchResult CudaDevice::launch_ptx(const ptx::Module& module, std::string_view entry,
@@ -213,7 +270,7 @@ void CudaDevice::fail(Result result, const std::string& what) const {
   throw Error(ErrorKind::driver, {}, std::move(text), std::move(notes));
 }
 
-void CudaDevice::prepare(LoadedFunction& f, std::string_view kernel, const sim::Launch& launch) const {
+void CudaDevice::opt_in(LoadedFunction& f, std::string_view kernel, const sim::Launch& launch) const {
   check_shared(kernel, f.static_shared, launch.dynamic_shared, limits_);
   if (launch.block.count() > f.threads_per_cta)
     user_error({}, "{}: a CTA has {} threads, but at {} registers a thread no more than {} fit on {}", kernel,
@@ -236,7 +293,7 @@ LaunchResult CudaDevice::start(LoadedFunction& function, std::string_view kernel
                                const ptx::Function* entry, const LaunchOptions& options,
                                std::string description) {
   if (!entry) internal_error({}, "{}: the module has no such entry", kernel);
-  prepare(function, kernel, launch);
+  opt_in(function, kernel, launch);
   LaunchConfig config{.grid_x = launch.grid.x,
                       .grid_y = launch.grid.y,
                       .grid_z = launch.grid.z,

@@ -16,7 +16,7 @@ using testing::message_of;
 constexpr int kInvalidPtx = 218, kOutOfMemory = 2, kIllegalAddress = 700;
 
 struct Record {
-  int modules_loaded = 0, modules_unloaded = 0, contexts = 0;
+  int modules_loaded = 0, modules_unloaded = 0, contexts = 0, launches = 0;
   std::string text;                                   // of the last module
   cuda::LaunchConfig config;                          // of the last launch
   std::vector<unsigned> cluster;                      // its cluster attribute, if any
@@ -30,6 +30,7 @@ struct Record {
 Record* record;  // of the running test; the driver's functions carry no state of their own
 
 cuda::Result launch(const cuda::LaunchConfig* config, cuda::Function, void** params, void**) {
+  ++record->launches;
   record->config = *config;
   record->cluster.clear();
   for (unsigned i = 0; i < config->attribute_count; ++i) {
@@ -174,6 +175,7 @@ class CudaDevice : public ::testing::Test {
 
 TEST_F(CudaDevice, DescribesTheGpu) {
   EXPECT_EQ(device->name(), "cuda:0");
+  EXPECT_EQ(device->product(), "NVIDIA H200");
   EXPECT_EQ(device->target(), "sm_90a");
   EXPECT_EQ(device->sm_count(), 132u);
   EXPECT_FALSE(device->simulated());
@@ -265,6 +267,30 @@ TEST_F(CudaDevice, TimesByEvents) {
   LaunchResult result =
       device->launch(kernel(), {device->tensor(DType::f16, {64})}, {.sim = {}, .timed = true});
   EXPECT_DOUBLE_EQ(result.seconds, 2.5e-3);
+}
+
+TEST_F(CudaDevice, APreparedLaunchIsRepeatedAndTimedAsAWhole) {
+  std::unique_ptr<PreparedLaunch> prepared;
+  {
+    const Argument x[] = {device->tensor(DType::f16, {64}, "x")};
+    prepared = device->prepare(kernel(), x);
+  }
+  EXPECT_EQ(record_.launches, 0);
+  EXPECT_EQ(record_.allocations.size(), 1u);  // it keeps the tensor
+  const double seconds = device->time([&] {
+    for (int i = 0; i < 3; ++i) prepared->enqueue();
+  });
+  EXPECT_DOUBLE_EQ(seconds, 2.5e-3);
+  EXPECT_EQ(record_.launches, 3);
+  EXPECT_EQ(record_.modules_loaded, 1);
+  prepared.reset();
+  EXPECT_TRUE(record_.allocations.empty());
+}
+
+TEST_F(CudaDevice, PreparingChecksLikeLaunching) {
+  const Argument wrong[] = {device->tensor(DType::f16, {65}, "x")};
+  EXPECT_NE(message_of([&] { device->prepare(kernel(), wrong); }), "");
+  EXPECT_EQ(record_.modules_loaded, 0);
 }
 
 TEST_F(CudaDevice, FreshTensorsArePoisoned) {

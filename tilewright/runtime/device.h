@@ -2,6 +2,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -63,6 +64,14 @@ struct LaunchResult {
   sim::RunStats sim;
 };
 
+// A launch that was checked and bound once. It keeps its tensors and its device alive.
+class PreparedLaunch {
+ public:
+  virtual ~PreparedLaunch() = default;
+  // Launches without waiting (the simulator runs it to its end).
+  virtual void enqueue() = 0;
+};
+
 class Device : public std::enable_shared_from_this<Device> {
  public:
   virtual ~Device() = default;
@@ -73,6 +82,7 @@ class Device : public std::enable_shared_from_this<Device> {
 
   virtual std::string_view name() const = 0;    // "sim:b200"
   virtual std::string_view target() const = 0;  // "sm_100a": what kernels are compiled for
+  virtual std::string product() const = 0;      // "NVIDIA H200", "simulated b200"
   virtual uint32_t sm_count() const = 0;
   virtual bool simulated() const = 0;
 
@@ -94,6 +104,14 @@ class Device : public std::enable_shared_from_this<Device> {
   // Foreign PTX: an entry of a module, its launch and its packed parameter block.
   virtual LaunchResult launch_ptx(const ptx::Module& module, std::string_view entry,
                                   const sim::Launch& launch, const LaunchOptions& options = {}) = 0;
+
+  // The checks and the binding of launch(), for a launch that is to be repeated: enqueueing costs what the
+  // driver's launch costs.
+  virtual std::unique_ptr<PreparedLaunch> prepare(const Compiled& kernel,
+                                                  std::span<const Argument> arguments);
+  // Seconds that the device spends on what `work` enqueues, after waiting for it: between two events on a
+  // GPU, host time on the simulator.
+  virtual double time(const std::function<void()>& work);
 
   virtual void synchronize() = 0;
 };

@@ -50,6 +50,7 @@ class SimDevice : public Device {
 
   std::string_view name() const override { return limits_.device; }
   std::string_view target() const override { return gpu_.arch; }
+  std::string product() const override { return format("simulated {}", gpu_.name); }
   uint32_t sm_count() const override { return gpu_.sms; }
   bool simulated() const override { return true; }
   void synchronize() override {}  // a launch returns when it is done

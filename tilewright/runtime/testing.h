@@ -35,6 +35,7 @@ class HostDevice : public Device {
 
   std::string_view name() const override { return name_; }
   std::string_view target() const override { return "sm_90a"; }
+  std::string product() const override { return "host memory"; }
   uint32_t sm_count() const override { return 1; }
   bool simulated() const override { return false; }
   Tensor tensor(DType dtype, std::vector<int64_t> shape, std::string_view name) override {
