@@ -147,6 +147,8 @@ for mode, width, offset in [("128B", 64, 128), ("128B", 64, 640), ("64B", 32, 12
 for mode, width in [("128B", 8), ("128B", 16), ("128B", 32), ("128B", 48), ("64B", 8), ("64B", 16), ("32B", 8)]:
     load(f"load_narrow_{mode.lower()}_{2 * width}", f"Rows of {2 * width} bytes under swizzle {mode}", box=(width, 12), at=(0, 4),
          swizzle=mode, room=2048, section=LOAD + "; Swizzling Modes")
+load("load_narrow_outside", "Rows of 48 bytes under swizzle 128B over the end of rows that end inside 16 bytes", box=(24, 12),
+     dims=(37, 16), at=(16, 8), swizzle="128B", room=2048, section=LOAD + "; Swizzling Modes")
 
 # ---- types ----
 
@@ -238,12 +240,12 @@ load("load_twice", "Two boxes for one phase", at=(0, 0), room=1024, issue="""mba
 
 
 def store(name, title, type_name="f16", dims=(64, 24), box=(32, 8), at=(0, 0), swizzle="none", element_strides=None, pad=0,
-          operation=None, source=None, initial=None, offset=0, section=None, breaks=None):
+          operation=None, source=None, initial=None, offset=0, room=None, section=None, breaks=None):
     """Shared memory, filled from the input, into a box of the output."""
     element_strides = element_strides or [1] * len(dims)
     strides, reach = packed_strides(type_name, dims, pad)
     counted = box_bytes(type_name, box, element_strides)
-    size = words(counted + offset)
+    size = words(room or counted + offset)
     source = source or index("s", "b32", size // 4, 0x01000001, 0x00010203)
     initial = initial or index("d", "b32", (reach + 3) // 4, 0x7E000000, 1)
     target = output("d", initial["type"], initial["count"], initial=initial)
@@ -276,6 +278,12 @@ for mode, width in [("none", 64), ("32B", 16), ("64B", 32), ("128B", 64)]:
     store(f"store_swizzle_{mode.lower()}", f"A box from shared memory under swizzle {mode}", dims=(72, 24), box=(width, 8), at=(8, 3),
           swizzle=mode)
 store("store_swizzle_128b_at_384", "The pattern is anchored to addresses", box=(64, 8), at=(0, 3), swizzle="128B", offset=384)
+for mode, width in [("128B", 16), ("64B", 8)]:
+    store(f"store_narrow_{mode.lower()}_{2 * width}", f"Rows of {2 * width} bytes under swizzle {mode}", box=(width, 8), at=(8, 3),
+          swizzle=mode, room=1024)
+for kind in ["f32_ftz", "tf32", "tf32_ftz"]:
+    store(f"store_values_{kind}", f"What becomes of special values in a store of type {kind}", kind, (32, 4), (32, 4),
+          source=explicit("s", "b32", FLOATS * 4))
 for kind in ["u8", "f32", "f64", "s64"]:
     width = 64 // BYTES[kind]
     store(f"store_{kind}", f"Elements of type {kind}", kind, (width + 32 // BYTES[kind], 12), (width, 8), (16 // BYTES[kind], 2), "64B")
