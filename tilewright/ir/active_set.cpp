@@ -102,6 +102,18 @@ ActiveSet ActiveSet::elected(const SourceLoc& loc) const {
   return s;
 }
 
+Range ActiveSet::range(const Expr& e) const {
+  Range r;
+  for (int t = 0; t < total_; ++t) {
+    if (!threads_.test(static_cast<size_t>(t))) continue;
+    auto v = evaluate(e, t);
+    if (!v) return {};
+    r.lo = std::min(r.lo.value_or(*v), *v);
+    r.hi = std::max(r.hi.value_or(*v), *v);
+  }
+  return r;
+}
+
 int ActiveSet::first_warp() const {
   for (int t = 0; t < total_; ++t)
     if (threads_.test(static_cast<size_t>(t))) return t / 32;

@@ -24,6 +24,9 @@ class ActiveSet {
   // Why an operation of this scope cannot run here, or nothing when it can.
   std::optional<std::string> unfit(Scope scope) const;
 
+  // Smallest and largest value among the active threads; nothing if it depends on more than the thread.
+  Range range(const Expr& e) const;
+
   size_t count() const { return threads_.count(); }
   bool one_thread() const { return threads_.count() == 1 && !divergent_; }
   bool empty() const { return threads_.none(); }

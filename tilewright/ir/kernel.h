@@ -176,6 +176,7 @@ struct Kernel {
   Block body;
 
   int warps() const { return (threads + 31) / 32; }
+  int ctas() const { return cluster[0] * cluster[1] * cluster[2]; }  // of a cluster
 };
 
 std::string to_string(const Tile& tile);

@@ -88,8 +88,24 @@ class Verifier {
     });
   }
 
+  // What an offset can be in the active threads of any CTA of the cluster.
+  Range reach(const Expr& offset, const ActiveSet& active) const {
+    Range all;
+    for (int rank = 0; rank < kernel_.ctas(); ++rank) {
+      Range r = active.range(at_rank(offset, rank));
+      if (!r.lo) return range(offset);
+      all.lo = std::min(all.lo.value_or(*r.lo), *r.lo);
+      all.hi = std::max(all.hi.value_or(*r.hi), *r.hi);
+    }
+    return all;
+  }
+  static Expr at_rank(const Expr& e, int rank) {
+    if (e->op == Op::scope_id && e->id == ScopeId::cluster_rank) return Expr(rank);
+    return rebuild(e, [rank](const Expr& a) { return at_rank(a, rank); });
+  }
+
   // over_edge: a tile of global memory may leave its tensor, as those of copy engines do.
-  void known(const Tile& t, bool over_edge = false) const {
+  void known(const Tile& t, const ActiveSet& active, bool over_edge = false) const {
     const Buffer& b = *t.buffer;
     if (!buffers_.contains(&b)) fail("buffer '{}' belongs to another kernel", b.name);
     if (t.dims.size() != b.shape.size())
@@ -99,7 +115,7 @@ class Verifier {
       known(d.offset);
       auto size = b.shape[i].constant(), offset = d.offset.constant();
       if (!size) continue;
-      Range r = range(d.offset);
+      Range r = reach(d.offset, active);
       int64_t low = offset.value_or(r.lo.value_or(0)), high = offset.value_or(r.hi.value_or(low));
       // Tiles of global memory may reach over the edge: that is checked against the shape when they are
       // copied.
@@ -148,8 +164,8 @@ class Verifier {
       fail("'{}' is a constant of this kernel and cannot be assigned", a.variable->name);
     return a;
   }
-  Store statement(const Store& s, const ActiveSet&) {
-    known(s.element);
+  Store statement(const Store& s, const ActiveSet& active) {
+    known(s.element, active);
     known(s.value);
     const Buffer& b = *s.element.buffer;
     if (!s.element.shape().empty()) fail("a store writes one element; {} is a tile", to_string(s.element));
@@ -231,7 +247,10 @@ class Verifier {
   }
   Intrinsic statement(const Intrinsic& i, const ActiveSet& active) {
     fits(i.scope, active, i.opcode);
-    for (const Intrinsic::Operand& o : i.operands) std::visit([&](const auto& x) { known(x); }, o);
+    for (const Intrinsic::Operand& o : i.operands) {
+      if (const Expr* x = std::get_if<Expr>(&o)) known(*x);
+      else known(std::get<Tile>(o), active);
+    }
     if (i.result) variables_.insert(i.result.get());
     return i;
   }
@@ -250,7 +269,7 @@ class Verifier {
       for (const TileDim& d : t.dims)
         if (d.kept && d.extent <= 0)
           fail("the extents of {} are open and nothing determines them", to_string(t));
-      known(t, op.kind == TileOpKind::copy_async);
+      known(t, active, op.kind == TileOpKind::copy_async);
     }
     return out;
   }
@@ -319,7 +338,7 @@ Kernel verify(Kernel kernel) {
   if (kernel.threads <= 0 || kernel.threads > 1024 || kernel.threads % 32 != 0)
     user_error(kernel.loc, "a CTA has 32 to 1024 threads in whole warps; '{}' asks for {}", kernel.name,
                kernel.threads);
-  int ctas = kernel.cluster[0] * kernel.cluster[1] * kernel.cluster[2];
+  int ctas = kernel.ctas();
   if (ctas < 1 || ctas > 16)
     user_error(kernel.loc, "a cluster has 1 to 16 CTAs; '{}' asks for {}", kernel.name, ctas);
   kernel.body = Verifier(kernel).block(kernel.body, ActiveSet::all(kernel.threads));

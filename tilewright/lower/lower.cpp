@@ -199,7 +199,7 @@ class Frame {
         context_.cta[i] = special(kCta[i], kCta[i] + 1, n ? std::optional(*n - 1) : std::nullopt, true);
       if (!n) context_.grid[i] = special(kGrid[i], kGrid[i] + 1, std::nullopt, true);
     }
-    int ctas = kernel_.cluster[0] * kernel_.cluster[1] * kernel_.cluster[2];
+    int ctas = kernel_.ctas();
     if (ctas > 1) context_.cluster_rank = special("%cluster_ctarank", "cluster_rank", ctas - 1, true);
 
     auto base = std::make_shared<ir::Variable>();
@@ -285,7 +285,7 @@ class Frame {
     emit_.bind(context_.tensor_base, r);
   }
 
-  bool cluster() const { return kernel_.cluster[0] * kernel_.cluster[1] * kernel_.cluster[2] > 1; }
+  bool cluster() const { return kernel_.ctas() > 1; }
 
   ptx::Operand slot() {
     return emit_.address(Expr(context_.shared_base) + Expr(static_cast<int64_t>(plan_.tensor_memory_slot)));
@@ -357,7 +357,7 @@ Compiled lower(const ir::Kernel& kernel) {
   f.linkage = {"visible"};
   f.directives = {format(".reqntid {}, 1, 1", kernel.threads), ".minnctapersm 1"};
   if (trades_registers(kernel.body)) f.directives[1] = format(".maxnreg {}", launch_registers(kernel));
-  int ctas = kernel.cluster[0] * kernel.cluster[1] * kernel.cluster[2];
+  int ctas = kernel.ctas();
   if (ctas > 1)
     f.directives.push_back(
         format(".reqnctapercluster {}, {}, {}", kernel.cluster[0], kernel.cluster[1], kernel.cluster[2]));
