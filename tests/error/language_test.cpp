@@ -1,6 +1,8 @@
 // What a kernel's author reads when a kernel is wrong. Every message names the line and the rule.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "kernels/registry.h"
 #include "tests/error/message.h"
 #include "tilewright/dsl/dsl.h"
@@ -120,6 +122,42 @@ TEST(LanguageError, UnknownDispatch) {
     lower(k.finish());
   });
   EXPECT_EQ(text, "+5 cta.copy has no dispatch 'tma' (there are: vector, registers, stmatrix, tcgen05.ld)");
+}
+
+// Boxes begin at whole 16 bytes of a row; where that is not known for certain a GPU might stop the kernel.
+TEST(LanguageError, BoxThatMayBeginInsideOf16Bytes) {
+  auto box_at = [](const std::function<void(const std::function<void(Expr)>&)>& with_column) {
+    const int base = __LINE__;
+    return message_of(base, [&] {
+      KernelBuilder k("k", Arch::sm_90a);
+      auto A = k.global(f16, {256, 256}, "A");
+      auto As = k.shared(f16, {128, 64}, swizzle_128B, "As");
+      TmaBarrier loaded(k, 1, "loaded");
+      with_column([&](Expr column) {
+        if_(warp_id == 0, [&] {
+          elected([&] {
+            thread.copy_async(As, A.tile(0, column), {.signal = loaded[0]});
+            loaded.arrive(0);
+          });
+        });
+      });
+      lower(k.finish());
+    });
+  };
+  auto refusal = [](const std::string& columns, const std::string& why) {
+    return "+9 no dispatch of thread.copy_async fits (f16 As[0:128, 0:64] in shared, f16 A[0:128, " +
+           columns + "] in global)\n+9 rule 'tma': inner_coordinate: a box begins at element " + why;
+  };
+  EXPECT_EQ(box_at([](auto body) { body(4); }), refusal("4:68", "4 of a row, byte 8, no multiple of 16"));
+  EXPECT_EQ(box_at([](auto body) {
+              Var x("x", 0);
+              body(x);
+            }),
+            refusal("x : +64", "x of a row, which is not known to be a multiple of 8 elements, 16 bytes"));
+  EXPECT_EQ(box_at([](auto body) { for_range(0, 256, 4, body); }),
+            refusal("i : +64", "i of a row, which is not known to be a multiple of 8 elements, 16 bytes"));
+  for (int step : {8, 24, 64})
+    EXPECT_EQ(box_at([&](auto body) { for_range(-64, 256, step, body); }), "no error") << step;
 }
 
 TEST(LanguageError, TooMuchSharedMemory) {

@@ -91,6 +91,41 @@ TEST(SimulatedPtxError, InstructionThatIsNotModelled) {
             "this instruction is not modelled by the simulator");
 }
 
+// The engine moves whole 16 bytes of a row: an H200 calls any other coordinate an illegal instruction.
+TEST(SimulatedPtxError, TensorCopyThatBeginsInsideOf16Bytes) {
+  auto store_at = [](int column) {
+    return text_of([&] {
+      const auto module = tw::ptx::parse(
+          tw::format("{}.visible .entry k(.param .align 64 .b8 map[128])\n{{\n.reg .b64 %rd<4>;\n"
+                     ".shared .align 128 .b8 tile[512];\nmov.b64 %rd0, map;\ncvta.param.u64 %rd0, %rd0;\n"
+                     "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd0, {{{}, 4}}], [tile];\n"
+                     "ret;\n}}\n",
+                     head, column),
+          "user.ptx");
+      auto device = tw::Device::open("sim:b200");
+      const tw::Tensor d = device->tensor(tw::DType::f16, {16, 64}, "d");
+      const auto map = device->tensor_map({.type = tw::sim::TensorMapSpec::Type::f16,
+                                           .rank = 2,
+                                           .address = d.address(),
+                                           .dims = {64, 16},
+                                           .strides = {2, 128},
+                                           .box = {32, 8}});
+      tw::sim::Launch launch;
+      launch.block = {1, 1, 1};
+      launch.params.assign(map.begin(), map.end());
+      device->launch_ptx(module, "k", launch);
+      device->synchronize();
+    });
+  };
+  EXPECT_EQ(
+      store_at(13),
+      "user.ptx:10:1: fault: coordinate 0 is 13, with elements of f16 26 bytes: the innermost coordinate "
+      "of a tensor copy must be a multiple of 16 bytes\n"
+      "  at cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group (line 10 of the PTX)\n"
+      "  in CTA (0, 0, 0), warp 0, lane 0\n"
+      "note: in k, grid [1, 1, 1], block [1, 1, 1], cluster [1, 1, 1], 0 bytes of dynamic shared memory");
+}
+
 TEST(SimulatedPtxError, RegisterOfTheWrongSize) {
   EXPECT_EQ(run(kernel("mul.lo.s32 %r0, %rd1, 2;")),
             "user.ptx:9:1: error: mul.lo.s32: register %rd1 has 8 bytes, the operand needs 4");

@@ -196,6 +196,7 @@ void for_range(const Expr& begin, const Expr& end, int64_t step, const std::func
   v->type = ir::cast(end.type(), begin).type();
   v->lo = ir::range(begin).lo;
   if (auto hi = ir::range(end).hi) v->hi = *hi - 1;
+  v->multiple_of = std::min(ir::alignment(begin), ir::alignment(Expr(step)));
   v->uniform = ir::is_uniform(begin) && ir::is_uniform(end);
   v->loc = where;
   ++depth;

@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t max_box = 256;
 constexpr size_t max_rank = 5;
 constexpr int64_t stride_multiple = 16;           // bytes
+constexpr int64_t coordinate_multiple = 16;       // bytes, of the innermost coordinate
 constexpr int64_t max_stride = int64_t{1} << 40;  // bytes, exclusive
 constexpr int64_t max_dim = int64_t{1} << 32;
 constexpr int64_t shared_multiple = 128;  // bytes
@@ -410,6 +411,20 @@ std::optional<std::string> refusal(DType dtype, const TmaOptions& options) {
   return std::nullopt;
 }
 
+// A box begins at whole 16 bytes of its rows, also outside the tensor: a GPU takes any other coordinate for
+// an illegal instruction. The PTX ISA says so for sub-byte types only.
+std::optional<std::string> broken_coordinate(const Candidate& c, const Expr& inner) {
+  const int64_t bytes = c.element_bytes(), multiple = coordinate_multiple / bytes;
+  if (divides(multiple, inner)) return std::nullopt;
+  if (const auto n = inner.constant())
+    return format("inner_coordinate: a box begins at element {} of a row, byte {}, no multiple of {}", *n,
+                  *n * bytes, coordinate_multiple);
+  return format(
+      "inner_coordinate: a box begins at element {} of a row, which is not known to be a multiple of {} "
+      "elements, {} bytes",
+      to_string(inner), multiple, coordinate_multiple);
+}
+
 Or<TmaPlan> plan_of(const Candidate& c, const Expr& place, const TmaOptions& options) {
   TmaPlan p;
   p.dtype = c.dtype;
@@ -442,6 +457,7 @@ Or<TmaPlan> plan_of(const Candidate& c, const Expr& place, const TmaOptions& opt
     }
     for (size_t d = 0; d < c.dims.size(); ++d)
       t.coordinates.push_back(ir::cast(DType::i32, c.dims[d].coordinate + Expr(steps[d])));
+    if (auto why = broken_coordinate(c, t.coordinates[0])) return *why;
     t.shared_offset = ir::cast(DType::i32, place + Expr(skipped));
     if (!divides(p.shared_align, t.shared_offset))
       return format(
@@ -493,11 +509,15 @@ TmaPlanOr plan_tma(DType dtype, const GlobalRegion& global, const SharedRegion& 
     if (auto* why = std::get_if<std::string>(&legal)) return *why;
     return plan_of(std::get<Candidate>(legal), first_byte, options);
   };
-  // The longest box that is legal; what stands against the longest of all is the reason if none is.
+  // The longest box that is legal. If none is, what stands against the longest of all is the reason, unless a
+  // shorter one would do and only begins at a wrong place.
   TmaPlanOr longest = attempt(std::get<size_t>(dense));
   if (std::holds_alternative<TmaPlan>(longest) || !options.several) return longest;
-  for (size_t prefix = std::get<size_t>(dense) - 1; prefix > 0; --prefix)
-    if (TmaPlanOr shorter = attempt(prefix); std::holds_alternative<TmaPlan>(shorter)) return shorter;
+  for (size_t prefix = std::get<size_t>(dense) - 1; prefix > 0; --prefix) {
+    TmaPlanOr shorter = attempt(prefix);
+    const auto* why = std::get_if<std::string>(&shorter);
+    if (!why || why->starts_with("inner_coordinate")) return shorter;
+  }
   return longest;
 }
 

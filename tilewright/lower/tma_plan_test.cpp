@@ -232,6 +232,26 @@ TEST(TmaPlan, RefusesWhatDoesNotDivide) {
             "global_stride_alignment");
 }
 
+// A box begins at whole 16 bytes of a row (recorded on an H200: an illegal instruction otherwise).
+TEST(TmaPlan, InnerCoordinateIsAMultipleOf16Bytes) {
+  for (DType type : {DType::u8, f16, DType::f32, DType::f64}) {
+    const int64_t width = 128 * 8 / bits(type), piece = 16 * 8 / bits(type);
+    const Shape part = {8, width};
+    for (SwizzleMode mode : {SwizzleMode::none, SwizzleMode::b128}) {
+      const SharedRegion s = mode == SwizzleMode::none
+                                 ? tile(TileLayout::row_major(part), part, whole(part))
+                                 : tile(mma_shared_layout(type, mode, part), part, whole(part));
+      for (int64_t column = -2 * piece; column <= 2 * piece; ++column) {
+        const TmaPlanOr p = plan_tma(type, tensor({16, 2 * width}, {{4, 8}, {column, width}}), s);
+        if (column % piece != 0) EXPECT_EQ(rule(p), "inner_coordinate") << column;
+        else
+          EXPECT_EQ(values(std::get<TmaPlan>(p).instructions[0].coordinates),
+                    (std::vector<int64_t>{column, 4}));
+      }
+    }
+  }
+}
+
 TEST(TmaPlan, OneRowABox) {
   const Shape shape = {512, 64};
   const GlobalRegion g = tensor(shape, whole(shape));

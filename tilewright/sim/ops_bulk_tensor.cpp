@@ -167,6 +167,18 @@ const TensorMapSpec& tensor_map(Warp& w, const TensorSpec& s, uint32_t lane) {
   return *map;
 }
 
+// Stated by the PTX ISA for sub-byte types only ("Restriction on Tensor Copy instructions"); a GPU takes any
+// other coordinate of a copy for an illegal instruction, wherever the box lies (conformance cases fault_*).
+void require_whole_pieces(Warp& w, uint32_t lanes, const TensorMapSpec& map, const Coordinates& at) {
+  const int64_t bytes = int64_t{at[0]} * map.element_bytes();
+  if (bytes % 16 != 0)
+    w.fault(
+        lanes,
+        "coordinate 0 is {}, with elements of {} {} bytes: the innermost coordinate of a tensor copy must "
+        "be a multiple of 16 bytes",
+        at[0], name(map.type), bytes);
+}
+
 BoxInMemory box_at(Warp& w, uint32_t lanes, const TensorMapSpec& map, const Coordinates& at,
                    uint32_t shared_address) {
   BoxInMemory box{TensorBox(map, at, shared_address), {}};
@@ -217,8 +229,9 @@ std::optional<Type> reduced_type(AtomicOp op, TensorMapSpec::Type t) {
     case AtomicOp::and_:
     case AtomicOp::or_:
     case AtomicOp::xor_:
-      if (!integer) return std::nullopt;
-      return t == u32 || t == s32 ? Type::b32 : Type::b64;
+      // The table says .b32 and .b64; a GPU takes s64 for an illegal instruction, s32 not.
+      if (!integer || t == s64) return std::nullopt;
+      return t == u64 ? Type::b64 : Type::b32;
     default: break;
   }
   const bool add = op == AtomicOp::add;
@@ -264,6 +277,7 @@ Flow run_tensor(Warp& w, const Inst& i, uint32_t lanes) {
     const TensorMapSpec& map = tensor_map(w, s, lane);
     Coordinates at{};
     for (uint32_t n = 0; n < s.rank; ++n) at[n] = w.row<int32_t>(s.coordinates[n])[lane];
+    if (s.what != TensorOp::prefetch) require_whole_pieces(w, 1u << lane, map, at);
     if (s.what == TensorOp::load) issue_load(w, s, map, at, lane);
     else if (s.what == TensorOp::prefetch) box_at(w, 1u << lane, map, at, 0);
     else issue_store(w, s, map, at, lane);

@@ -88,13 +88,14 @@ std::vector<uint32_t> counting(size_t n) {
   return v;
 }
 
-// u32 [20, 40], rows of 160 bytes, boxes of 8 rows of 32.
+// u32 [20, 38], which ends inside 16 bytes, in rows of 160 bytes; boxes of 8 rows of 32.
+constexpr int kColumns = 38;
 TensorMapSpec matrix(uint64_t address) {
   TensorMapSpec s;
   s.type = Type::u32;
   s.rank = 2;
   s.address = address;
-  s.dims = {40, 20};
+  s.dims = {kColumns, 20};
   s.strides = {4, 160};
   s.box = {32, 8};
   s.swizzle = Swizzle::b128;
@@ -106,7 +107,7 @@ std::vector<uint32_t> box_of(const std::vector<uint32_t>& tensor, int x, int y) 
   for (int row = 0; row < 8; ++row) {
     for (int column = 0; column < 32; ++column) {
       const int gx = x + column, gy = y + row;
-      if (gx < 0 || gx >= 40 || gy < 0 || gy >= 20) continue;
+      if (gx < 0 || gx >= kColumns || gy < 0 || gy >= 20) continue;
       tile[static_cast<size_t>(row * 32 + ((column / 4) ^ row) * 4 + column % 4)] =
           tensor[static_cast<size_t>(gy * 40 + gx)];
     }
@@ -136,7 +137,7 @@ Scene matrix_scene() {
 TEST(TensorCopies, BoxesAtAndOverEveryEdge) {
   for (const std::string& schedule : kSchedules) {
     for (auto [x, y] :
-         {std::pair{0, 0}, {8, 12}, {-5, 3}, {20, 17}, {39, 19}, {-32, 0}, {100, 100}, {3, -7}}) {
+         {std::pair{0, 0}, {8, 12}, {-4, 3}, {20, 17}, {36, 19}, {-32, 0}, {100, 100}, {4, -7}}) {
       Scene s = matrix_scene();
       s.schedule = schedule;
       EXPECT_EQ(run(s, load_at(x, y) + epilogue(256)), box_of(s.input, x, y))
@@ -179,7 +180,7 @@ TEST(TensorCopies, StoresLeaveOutWhatLiesOutside) {
     for (int y = 0; y < 20; ++y) {
       for (int x = 0; x < 40; ++x) {
         uint32_t want = 5;
-        if (x >= 20 && y >= 15) {
+        if (x >= 20 && x < kColumns && y >= 15) {
           const int row = y - 15, column = x - 20;
           want = s.input[static_cast<size_t>(row * 32 + ((column / 4) ^ row) * 4 + column % 4)];
         }
@@ -269,9 +270,20 @@ TEST(TensorCopies, Faults) {
     return m;
   };
   expect_fault(past, load_at(0, 16) + epilogue(256), "past the end of in, 3200 bytes");
+  for (int x : {-5, 1, 2, 39, 101})
+    expect_fault(
+        s, load_at(x, 0) + epilogue(256),
+        tw::format("coordinate 0 is {}, with elements of u32 {} bytes: the innermost coordinate of a "
+                   "tensor copy must be a multiple of 16 bytes",
+                   x, 4 * x));
+  for (std::string_view operation : {"cp.async.bulk.tensor.2d", "cp.reduce.async.bulk.tensor.2d"})
+    expect_fault(s,
+                 tw::format("{}.global.shared::cta{}.tile.bulk_group [%rd7, {{2, 0}}], [tile]; exit;",
+                            operation, operation.starts_with("cp.reduce") ? ".add" : ""),
+                 "coordinate 0 is 2, with elements of u32 8 bytes");
   expect_fault(s, R"(
-  cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd7, {-1, 0}], [tile]; exit;)",
-               "coordinate 0 of a tensor store is -1; it must not be negative");
+  cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd7, {-4, 0}], [tile]; exit;)",
+               "coordinate 0 of a tensor store is -4; it must not be negative");
   expect_fault(s, R"(
   @%p0 mbarrier.inval.shared.b64 [bar];
   @%p0 mbarrier.init.shared.b64 [tile+512], 1;
@@ -381,7 +393,7 @@ TEST(TensorMapEdits, AnEditedMapIsUsedFromGlobalMemory) {
   bar.warp.sync 0xffffffff;
   mov.u32 %r5, edited;
   @%p0 tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r5], %rd0;
-  mov.u32 %r7, 40; mov.u32 %r8, 20; mov.u64 %rd4, 160;
+  mov.u32 %r7, 38; mov.u32 %r8, 20; mov.u64 %rd4, 160;
   @%p0 tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r5], 0, %r7;
   @%p0 tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r5], 1, %r8;
   @%p0 tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%r5], 0, %rd4;
