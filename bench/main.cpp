@@ -1,6 +1,8 @@
+#include <sys/resource.h>
+
 #include <cstdio>
-#include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/blas.h"
@@ -46,13 +48,38 @@ std::vector<Result> ratios(int rounds) {
           {"step3.ratio", "gemm.step3 1024^3 on sim:b200 against it, time", t[5] / t[4], "x", 6.0}};
 }
 
-int run(bool json) {
-  constexpr int rounds = 11;
+// The whole ladder's last step at a size that people run, beside the same product by the host.
+std::vector<Result> large_ratio(int rounds) {
+  constexpr int64_t extent = 4096;
+  constexpr double flops = 2.0 * extent * extent * extent;
+  const kernels::GemmKernel& kernel = last_step();
+  const auto t = interleaved({host_gemm(extent, 2, 1), simulated_gemm(kernel, extent)}, rounds);
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return {{"large.blas", "OpenBLAS sgemm 4096^3, two threads", flops / t[0] / 1e9, "GFLOP/s"},
+          {"large", format("{} 4096^3 on sim:b200", kernel.name), t[1], "s"},
+          {"large.ratio", "  against OpenBLAS, time", t[1] / t[0], "x", 2.5},
+          {"large.memory", "  memory of this program at most, OpenBLAS' matrices included",
+           static_cast<double>(used.ru_maxrss) / 1024, "MiB", 2048}};
+}
+
+struct Options {
+  bool json = false, large = false;
+};
+
+int run(const Options& options) {
+  const bool json = options.json;
   report::Progress progress(!json);
   progress.stage("measuring against OpenBLAS");
-  std::vector<Result> results = ratios(rounds);
-  progress.stage("measuring the simulator");
-  for (Result& r : simulator_results(rounds)) results.push_back(std::move(r));
+  std::vector<Result> results;
+  if (options.large) {
+    results = large_ratio(3);
+  } else {
+    constexpr int rounds = 11;
+    results = ratios(rounds);
+    progress.stage("measuring the simulator");
+    for (Result& r : simulator_results(rounds)) results.push_back(std::move(r));
+  }
   progress.clear();
   if (json) {
     std::fputs(bench::json(results, blas_description()).c_str(), stdout);
@@ -70,12 +97,19 @@ int run(bool json) {
 
 int main(int argc, char** argv) try {
   run_blas_at_its_best(argv);
-  const bool json = argc == 2 && std::strcmp(argv[1], "--json") == 0;
-  if (argc > 1 && !json) {
-    std::fputs("usage: tw_bench [--json]\n", stderr);
-    return 2;
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--json") {
+      options.json = true;
+    } else if (word == "--large") {
+      options.large = true;
+    } else {
+      std::fputs("usage: tw_bench [--json] [--large]\n", stderr);
+      return 2;
+    }
   }
-  return run(json);
+  return run(options);
 } catch (const std::exception& e) {
   std::fprintf(stderr, "%s\n", e.what());
   return 1;

@@ -16,16 +16,25 @@ Body matrix_tile() {
   return [] { return sim::time_matrix_tile(128, 128, 64, 20); };
 }
 
-Body step3() {
+Body simulated_gemm(const kernels::GemmKernel& kernel, int64_t extent) {
   const auto device = Device::open("sim:b200");
-  const kernels::GemmShape shape{step3_extent, step3_extent, step3_extent, DType::f16};
-  const Compiled compiled = lower(kernels::gemm_kernel("gemm.step3").build(shape, device->target()));
+  const kernels::GemmShape shape{extent, extent, extent, DType::f16};
+  const Compiled compiled = lower(kernel.build(shape, device->target()));
   Tensor a = device->tensor(DType::f16, {shape.m, shape.k}, "A");
   Tensor b = device->tensor(DType::f16, {shape.n, shape.k}, "B");
   const Tensor d = device->tensor(DType::f16, {shape.m, shape.n}, "D");
   fill_normal(a, 1);
   fill_normal(b, 2);
   return fastest_of(1, [=] { device->launch(compiled, {a, b, d}); });
+}
+
+Body step3() { return simulated_gemm(kernels::gemm_kernel("gemm.step3"), step3_extent); }
+
+const kernels::GemmKernel& last_step() {
+  const kernels::GemmKernel* last = nullptr;
+  for (const kernels::GemmKernel& k : kernels::gemm_kernels())
+    if (k.name.starts_with("gemm.step")) last = &k;
+  return *last;
 }
 
 Body instruction(const Instruction& which) {

@@ -4,6 +4,7 @@
 
 #include "bench/harness.h"
 #include "bench/instructions.h"
+#include "kernels/registry.h"
 
 // What the simulator and the compiler are asked for, as measurements.
 namespace tw::bench {
@@ -12,9 +13,15 @@ namespace tw::bench {
 inline constexpr double tile_flops = 2.0 * 128 * 128 * 64;
 Body matrix_tile();
 
-// gemm.step3 at 1024^3 on sim:b200, all of a launch.
+// A square f16 product on sim:b200, all of a launch.
+Body simulated_gemm(const kernels::GemmKernel& kernel, int64_t extent);
+
+// gemm.step3 at 1024^3.
 inline constexpr int64_t step3_extent = 1024;
 Body step3();
+
+// The last step of the ladder.
+const kernels::GemmKernel& last_step();
 
 // One 32-lane instruction, in seconds: a loop of one warp on one host thread; loop control is included.
 Body instruction(const Instruction& which);
