@@ -1,5 +1,7 @@
 #include "tilewright/sim/global_memory.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -13,7 +15,8 @@
 namespace tw::sim {
 
 namespace {
-constexpr uint64_t kAlign = 256, kGap = 1 << 16;  // no access of one warp's neighbours reaches over a gap
+constexpr uint64_t kAlign = 256, kHugePage = 2 << 20,
+                   kGap = 1 << 16;  // no access of one warp's neighbours reaches over a gap
 
 template <class F>
 void each_word(uint64_t begin, uint64_t bytes, F f) {
@@ -29,8 +32,12 @@ void each_word(uint64_t begin, uint64_t bytes, F f) {
 
 Allocation::Allocation(uint64_t where, uint64_t size, std::string label)
     : address(where), bytes(size), name(std::move(label)), unwritten_(size) {
-  data = static_cast<std::byte*>(std::aligned_alloc(kAlign, round_up(std::max<uint64_t>(size, 1), kAlign)));
+  // Tiles jump from row to row, and with small pages every row costs a walk of the page table.
+  const bool large = size >= 2 * kHugePage;
+  const uint64_t align = large ? kHugePage : kAlign, rounded = round_up(std::max<uint64_t>(size, 1), align);
+  data = static_cast<std::byte*>(std::aligned_alloc(align, rounded));
   if (!data) throw std::bad_alloc();
+  if (large) madvise(data, rounded, MADV_HUGEPAGE);  // a wish: without it all works the same
   std::memset(data, 0xFF, size);
   bits_ = std::make_unique<std::atomic<uint64_t>[]>((size + 63) / 64);
 }

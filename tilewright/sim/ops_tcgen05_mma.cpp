@@ -53,6 +53,7 @@ class MmaOp final : public AsyncOp {
     });
   }
   void write(Cluster&) override {
+    if (product.accumulate) return;  // all of D was written before
     each_tile([&](const Tile& t) { t.state.memory.mark_written(t.d, d.column, product.disabled_lanes); });
   }
   bool may_reach(Milestone next) const override {

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "tilewright/sim/tensor_map.h"
 
@@ -50,6 +51,13 @@ class TensorBox {
   struct Range {
     uint32_t first = 0, count = 0;  // elements of the box inside the tensor
   };
+  // The side that a copy writes, or the one that it reads.
+  template <bool Written>
+  using Bytes = std::conditional_t<Written, std::byte*, const std::byte*>;
+  template <uint32_t N, bool Load>
+  void copy_rows(Bytes<Load> box, Bytes<!Load> global) const;
+  template <bool Load>
+  bool copy_whole_rows(Bytes<Load> box, Bytes<!Load> global) const;  // false: rows are of another kind
   static Range clip(int64_t at, uint32_t elements, uint32_t step, uint64_t extent);
 
   uint32_t rank_, bytes_, rows_ = 1, row_bytes_, row_lead_ = 0, row_inside_ = 0, inside_rows_ = 1;

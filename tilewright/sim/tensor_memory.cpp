@@ -52,6 +52,12 @@ void TensorAllocator::release(int column, int columns) {
   fault("tcgen05.dealloc at column {}, where no allocation begins", column);
 }
 
+bool TensorAllocator::all_allocated(int column, int columns) const {
+  int any = 0;
+  for (int c = column; c < column + columns; ++c) any |= owner_[static_cast<size_t>(c)];
+  return any >= 0;
+}
+
 std::vector<TensorAllocator::Range> TensorAllocator::live() const {
   std::vector<Range> ranges;
   for (int c = 0; c < static_cast<int>(owner_.size()); ++c) {
@@ -151,6 +157,7 @@ void TensorMemory::mark(int lane, int count, int c) {
 void TensorMemory::check_columns(int first, int count) const {
   if (first + count > kColumns)
     fault("tensor memory columns {} to {} are beyond its {}", first, first + count - 1, kColumns);
+  if (allocator.all_allocated(first, count)) return;
   for (int c = first; c < first + count; ++c) {
     if (!allocator.allocated(c)) fault("tensor memory column {} is not allocated", c);
   }
@@ -305,6 +312,12 @@ std::optional<TensorAddress> TensorMemory::first_unwritten(const AccumulatorTile
     int lane = tile.lanes[static_cast<size_t>(g)];
     mask[lane / 64] |= uint64_t{0xffff} << lane % 64;
   }
+  uint64_t any = 0;
+  for (int c = first; c < first + tile.n; ++c) {
+    const auto& w = written_[static_cast<size_t>(c)];
+    any |= (mask[0] & ~w[0]) | (mask[1] & ~w[1]);
+  }
+  if (any == 0) return std::nullopt;
   for (int c = first; c < first + tile.n; ++c) {
     for (int half = 0; half < 2; ++half) {
       uint64_t missing = mask[half] & ~written_[static_cast<size_t>(c)][half];

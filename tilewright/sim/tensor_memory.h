@@ -33,6 +33,7 @@ class TensorAllocator {
   void release(int column, int columns);  // a fault unless this is an allocation
   void relinquish() { permitted_ = false; }
   bool allocated(int column) const { return owner_[static_cast<size_t>(column)] >= 0; }
+  bool all_allocated(int column, int columns) const;
   struct Range {
     int column, columns;
     bool operator==(const Range&) const = default;
