@@ -48,12 +48,11 @@ uint32_t half_result(AtomicOp op, DType format, uint32_t old, uint32_t b) {
 
 }  // namespace
 
-uint64_t atomic_result(AtomicOp op, Type type, uint64_t old, uint64_t b, bool in_global) {
+uint64_t atomic_result(AtomicOp op, Type type, uint64_t old, uint64_t b, bool flushes) {
   switch (type) {
     case Type::f32: {
-      // "atom": an f32 add in global memory flushes subnormals, one in shared memory keeps them.
       const float x = as_float(static_cast<uint32_t>(old)), y = as_float(static_cast<uint32_t>(b));
-      return as_bits(in_global ? canonical(flush(flush(x) + flush(y))) : canonical(x + y));
+      return as_bits(flushes ? canonical(flush(flush(x) + flush(y))) : canonical(x + y));
     }
     case Type::f64: return std::bit_cast<uint64_t>(std::bit_cast<double>(old) + std::bit_cast<double>(b));
     case Type::f16: return half_result(op, DType::f16, old & 0xFFFF, b & 0xFFFF);

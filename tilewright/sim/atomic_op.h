@@ -12,8 +12,9 @@ class Decoding;
 enum class AtomicOp : uint8_t { and_, or_, xor_, exch, cas, add, inc, dec, min, max };
 AtomicOp take_atomic_op(Decoding& d);  // not modelled: any other
 
-// What memory holds after `op` (none of exch and cas) with operand `b`; values sit in the low bits. An f32
-// add in global memory flushes subnormals.
-uint64_t atomic_result(AtomicOp op, ptx::Type type, uint64_t old, uint64_t b, bool in_global);
+// What memory holds after `op` (none of exch and cas) with operand `b`; values sit in the low bits.
+// `flushes`: whether an f32 add flushes subnormals, as "atom" and "red" do in global memory; bulk reductions
+// do not, against the ISA (conformance cases copies/global_add_f32 and tma/reduce_add_f32).
+uint64_t atomic_result(AtomicOp op, ptx::Type type, uint64_t old, uint64_t b, bool flushes);
 
 }  // namespace tw::sim

@@ -99,11 +99,12 @@ void SignallingOp::signal(Cluster& cluster) {
   }
 }
 
-void SignallingOp::deliver(const std::byte* data) {
+void SignallingOp::deliver(const std::byte* data) { deliver(data, 0, to_.ranges.front().bytes); }
+void SignallingOp::deliver(const std::byte* data, uint32_t at, uint32_t bytes) {
   for (const SharedRange& range : to_.ranges) {
     require_running(*this, *range.cta);
-    std::memcpy(range.data(), data, range.bytes);
-    range.cta->shared.written().mark(range.offset, range.bytes);
+    std::memcpy(range.data() + at, data + at, bytes);
+    range.cta->shared.written().mark(range.offset + at, bytes);
   }
 }
 

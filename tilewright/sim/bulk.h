@@ -56,8 +56,9 @@ class SignallingOp : public AsyncOp {
   void signal(Cluster& cluster) override;
 
  protected:
-  // `data` into every destination.
+  // `data` into every destination; the second, of it only `bytes` from `at` on.
   void deliver(const std::byte* data);
+  void deliver(const std::byte* data, uint32_t at, uint32_t bytes);
   Destinations to_;
   uint32_t bytes_;
 };

@@ -25,7 +25,7 @@ struct Combine {
   bool plain() const { return !reduces && byte_mask == 0xFFFF; }
 };
 
-void combine(const Combine& how, std::byte* to, const std::byte* from, size_t bytes, bool in_global) {
+void combine(const Combine& how, std::byte* to, const std::byte* from, size_t bytes) {
   if (how.plain()) {
     std::memcpy(to, from, bytes);
   } else if (!how.reduces) {
@@ -38,7 +38,7 @@ void combine(const Combine& how, std::byte* to, const std::byte* from, size_t by
       uint64_t old = 0, operand = 0;
       std::memcpy(&old, to + i, size);
       std::memcpy(&operand, from + i, size);
-      const uint64_t fresh = atomic_result(how.op, how.type, old, operand, in_global);
+      const uint64_t fresh = atomic_result(how.op, how.type, old, operand, false);
       std::memcpy(to + i, &fresh, size);
     }
   }
@@ -76,7 +76,7 @@ class ClusterCopy final : public SignallingOp {
     const SharedRange& to = to_.ranges.front();
     require_running(*this, *to.cta);
     if (how_.reduces) require_written(*warp, lanes, to);
-    combine(how_, to.data(), data_.data(), data_.size(), false);
+    combine(how_, to.data(), data_.data(), data_.size());
     to.cta->shared.written().mark(to.offset, to.bytes);
   }
   std::string describe() const override {
@@ -107,7 +107,7 @@ class BulkStore final : public AsyncOp {
   }
   void write(Cluster&) override {
     if (how_.reduces) require_written(*warp, lanes, to_);
-    combine(how_, to_.data(), data_.data(), data_.size(), true);
+    combine(how_, to_.data(), data_.data(), data_.size());
     if (how_.byte_mask == 0xFFFF) to_.allocation->mark(to_.offset, to_.bytes);
     else each_copied_byte([&](uint32_t i) { to_.allocation->mark(to_.offset + i, 1); });
   }

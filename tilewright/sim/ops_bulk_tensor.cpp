@@ -53,25 +53,50 @@ struct BoxInMemory {
   }
 };
 
+bool is_tf32(TensorMapSpec::Type t) {
+  return t == TensorMapSpec::Type::tf32 || t == TensorMapSpec::Type::tf32_ftz;
+}
+
+// Single precision to tf32, as a load of type tf32 does it: to nearest even, subnormals too, every NaN to the
+// same (conformance cases load_values_*). With and without ftz.
+uint32_t rounded_to_tf32(uint32_t bits) {
+  if ((bits & 0x7FFFFFFF) > 0x7F800000) return 0x7FFFE000;
+  return (bits + 0xFFF + (bits >> 13 & 1)) & ~uint32_t{0x1FFF};
+}
+
 class TensorLoad final : public SignallingOp {
  public:
-  TensorLoad(const BoxInMemory& from, Destinations to)
+  TensorLoad(const BoxInMemory& from, Destinations to, bool to_tf32)
       : SignallingOp(std::move(to), from.box.bytes()),
         from_(from),
-        data_(std::make_unique_for_overwrite<std::byte[]>(bytes_)) {}
+        to_tf32_(to_tf32),
+        data_(std::make_unique_for_overwrite<std::byte[]>(from.box.footprint())) {}
   void read(Cluster&) override {
     if (from_.range.allocation && !from_.range.allocation->all_written())
       from_.box.for_rows(
           [&](uint32_t, uint64_t address) { require_written(*warp, lanes, from_.row(address)); });
-    from_.box.load({data_.get(), bytes_}, from_.range.allocation ? from_.range.data() : nullptr);
+    const std::span<std::byte> box(data_.get(), from_.box.footprint());
+    from_.box.load(box, from_.range.allocation ? from_.range.data() : nullptr);
+    if (to_tf32_) round_to_tf32(box);
   }
-  void write(Cluster&) override { deliver(data_.get()); }
+  void write(Cluster&) override {
+    from_.box.for_taken([&](uint32_t place, uint32_t bytes) { deliver(data_.get(), place, bytes); });
+  }
   std::string describe() const override {
     return tw::format("cp.async.bulk.tensor, a box of {} bytes", bytes_);
   }
 
  private:
+  static void round_to_tf32(std::span<std::byte> box) {
+    for (size_t at = 0; at < box.size(); at += 4) {
+      uint32_t bits;
+      std::memcpy(&bits, &box[at], 4);
+      bits = rounded_to_tf32(bits);
+      std::memcpy(&box[at], &bits, 4);
+    }
+  }
   BoxInMemory from_;
+  bool to_tf32_;
   std::unique_ptr<std::byte[]> data_;
 };
 
@@ -122,7 +147,7 @@ class TensorStore final : public AsyncOp {
         uint64_t old = 0, operand = 0;
         std::memcpy(&old, to + at, size);
         std::memcpy(&operand, data_.get() + place + at, size);
-        const uint64_t fresh = atomic_result(reduction_->op, reduction_->type, old, operand, true);
+        const uint64_t fresh = atomic_result(reduction_->op, reduction_->type, old, operand, false);
         std::memcpy(to + at, &fresh, size);
       }
     });
@@ -160,10 +185,6 @@ const TensorMapSpec& tensor_map(Warp& w, const TensorSpec& s, uint32_t lane) {
     w.fault(one, "the instruction takes a tensor of {} dimensions, its tensor map has {}", s.rank, map->rank);
   if (map->interleave != TensorMapSpec::Interleave::none)
     w.raise(ErrorKind::not_modelled, one, "tensor maps with an interleaved layout");
-  if (map->swizzle_bytes() > map->row_bytes())
-    w.raise(ErrorKind::not_modelled, one,
-            tw::format("swizzle {} over boxes of {} bytes along dimension 0, which do not fill its span",
-                       name(map->swizzle), map->row_bytes()));
   return *map;
 }
 
@@ -187,18 +208,15 @@ BoxInMemory box_at(Warp& w, uint32_t lanes, const TensorMapSpec& map, const Coor
   return box;
 }
 
-bool converts(TensorMapSpec::Type t) {
-  using enum TensorMapSpec::Type;
-  return t == f32_ftz || t == tf32 || t == tf32_ftz;
-}
-
 void issue_load(Warp& w, const TensorSpec& s, const TensorMapSpec& map, const Coordinates& at,
                 uint32_t lane) {
   const uint32_t one = 1u << lane;
   const uint64_t target = s.shared.of(w, lane), barrier = s.mbarrier.of(w, lane);
+  const BoxInMemory from = box_at(w, one, map, at, static_cast<uint32_t>(target));
+  const uint32_t bytes = from.box.footprint();
   const SharedRange to = s.own_destination
-                             ? own_shared_range(w, one, target, map.box_bytes(), kSharedAlign, "destination")
-                             : shared_range(w, one, target, map.box_bytes(), kSharedAlign);
+                             ? own_shared_range(w, one, target, bytes, kSharedAlign, "destination")
+                             : shared_range(w, one, target, bytes, kSharedAlign);
   const SharedRange told = shared_range(w, one, barrier, 8, 8);
   const uint32_t distance = told.cta->rank ^ to.cta->rank;
   Destinations all{{to}, {static_cast<uint32_t>(barrier)}};
@@ -210,13 +228,14 @@ void issue_load(Warp& w, const TensorSpec& s, const TensorMapSpec& map, const Co
             told.cta->rank, to.cta->rank, s.pair ? 2 : 1,
             s.pair ? "they must lie in one pair" : "they must lie in one CTA");
   }
-  for (const SharedRange& range : all.ranges) require_no_mbarrier(w, one, range);
-  const BoxInMemory from = box_at(w, one, map, at, static_cast<uint32_t>(target));
-  if (converts(map.type))
-    w.raise(ErrorKind::not_modelled, one, tw::format("tensor loads of type {}", name(map.type)));
+  for (const SharedRange& range : all.ranges)
+    from.box.for_taken([&](uint32_t place, uint32_t taken) {
+      require_no_mbarrier(w, one, {range.cta, range.offset + place, taken});
+    });
   if (map.nan_fill && !from.box.inside())
     w.raise(ErrorKind::not_modelled, one, "the NaN that fills elements outside the tensor");
-  w.cluster().issue(std::make_shared<TensorLoad>(from, std::move(all)), copy_engine(w), w, one);
+  w.cluster().issue(std::make_shared<TensorLoad>(from, std::move(all), is_tf32(map.type)), copy_engine(w), w,
+                    one);
 }
 
 // PTX ISA, "cp.reduce.async.bulk.tensor", table of operations and element types.
@@ -250,14 +269,19 @@ std::optional<Type> reduced_type(AtomicOp op, TensorMapSpec::Type t) {
 void issue_store(Warp& w, const TensorSpec& s, const TensorMapSpec& map, const Coordinates& at,
                  uint32_t lane) {
   const uint32_t one = 1u << lane;
+  if (map.type == TensorMapSpec::Type::f32_ftz || is_tf32(map.type))
+    w.raise(ErrorKind::not_modelled, one, tw::format("tensor stores of type {}", name(map.type)));
   std::optional<Reduction> reduction;
   if (s.what == TensorOp::reduce) {
     const auto type = reduced_type(s.op, map.type);
     if (!type) w.fault(one, "this reduction does not exist for tensors of type {}", name(map.type));
     reduction = Reduction{s.op, *type};
   }
-  if (converts(map.type))
-    w.raise(ErrorKind::not_modelled, one, tw::format("tensor stores of type {}", name(map.type)));
+  if (map.swizzle_bytes() > map.row_bytes())
+    w.raise(ErrorKind::not_modelled, one,
+            tw::format("tensor stores with swizzle {} of boxes of {} bytes along dimension 0, which do not "
+                       "fill its span",
+                       name(map.swizzle), map.row_bytes()));
   for (uint32_t i = 0; i < map.rank; ++i) {
     // PTX ISA, "Restriction on Tensor Copy instructions".
     if (at[i] < 0) w.fault(one, "coordinate {} of a tensor store is {}; it must not be negative", i, at[i]);

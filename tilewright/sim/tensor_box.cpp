@@ -19,6 +19,7 @@ TensorBox::TensorBox(const TensorMapSpec& map, const Coordinates& at, uint32_t s
     : rank_(map.rank),
       bytes_(map.box_bytes()),
       row_bytes_(map.row_bytes()),
+      pitch_(std::max(map.row_bytes(), map.swizzle_bytes())),
       phase_(shared_address & 1023),
       mask_((map.swizzle_bytes() / 16) - (map.swizzle_bytes() ? 1 : 0)),
       origin_(map.address) {
@@ -77,7 +78,7 @@ bool TensorBox::copy_whole_rows(Bytes<Load> box, Bytes<!Load> global) const {
 }
 
 void TensorBox::load(std::span<std::byte> box, const std::byte* global) const {
-  if (!inside()) std::memset(box.data(), 0, box.size());
+  if (!inside() || pitch_ != row_bytes_) std::memset(box.data(), 0, box.size());
   if (mask_ == 0) {
     return for_rows([&](uint32_t row, uint64_t address) {
       std::memcpy(box.data() + row * row_bytes_ + row_lead_, global + (address - low_), row_inside_);

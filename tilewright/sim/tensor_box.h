@@ -18,7 +18,10 @@ class TensorBox {
   // anchored to address 0, so a box that begins inside a repeat of the pattern begins with a later row of it.
   TensorBox(const TensorMapSpec& map, const Coordinates& at, uint32_t shared_address);
 
-  uint32_t bytes() const { return bytes_; }
+  uint32_t bytes() const { return bytes_; }  // of the rows: what counts for an mbarrier
+  // What the box reaches over in shared memory. Where rows are shorter than the span of the swizzle each
+  // begins a span of its own, and the engine leaves alone what lies between them (recorded on an H200).
+  uint32_t footprint() const { return rows_ * pitch_; }
   bool inside() const { return inside_rows_ == rows_ && row_inside_ == row_bytes_; }  // nothing sticks out
   bool outside() const { return inside_rows_ == 0 || row_inside_ == 0; }              // everything does
   // The global addresses from the first to one past the last byte inside. Not for a box that lies outside.
@@ -32,20 +35,25 @@ class TensorBox {
   void for_rows(F f) const;
   uint32_t rows() const { return rows_; }
   uint32_t row_bytes() const { return row_bytes_; }
+  uint32_t row_pitch() const { return pitch_; }
   uint32_t row_lead() const { return row_lead_; }
   uint32_t row_inside() const { return row_inside_; }
 
-  // Where byte `offset` of the box (rows one after the other) lies, counted from the box's address. Keeps
-  // 16-byte pieces together.
+  // Where byte `offset` of the box (rows one after the other, row_pitch() apart) lies, counted from the box's
+  // address. Keeps 16-byte pieces together.
   uint32_t place(uint32_t offset) const { return offset ^ ((((phase_ + offset) >> 7) & mask_) << 4); }
 
-  // `box` holds the bytes as they lie in shared memory. load: fills it with rows from `global` (which points
-  // at the byte with address `low()`) and zeros outside. store: the other way, leaving out what lies outside.
+  // `box` holds the bytes as they lie in shared memory, footprint() of them. load: fills it with rows from
+  // `global` (which points at the byte with address `low()`) and zeros outside and between rows. store: the
+  // other way, leaving out what lies outside.
   void load(std::span<std::byte> box, const std::byte* global) const;
   void store(std::span<const std::byte> box, std::byte* global) const;
   // Calls f(place, address, bytes) for every piece of at most 16 bytes inside the tensor.
   template <class F>
   void for_pieces(F f) const;
+  // Calls f(place, bytes) for what the rows take of shared memory, inside the tensor or not.
+  template <class F>
+  void for_taken(F f) const;
 
  private:
   struct Range {
@@ -60,7 +68,7 @@ class TensorBox {
   bool copy_whole_rows(Bytes<Load> box, Bytes<!Load> global) const;  // false: rows are of another kind
   static Range clip(int64_t at, uint32_t elements, uint32_t step, uint64_t extent);
 
-  uint32_t rank_, bytes_, rows_ = 1, row_bytes_, row_lead_ = 0, row_inside_ = 0, inside_rows_ = 1;
+  uint32_t rank_, bytes_, rows_ = 1, row_bytes_, pitch_, row_lead_ = 0, row_inside_ = 0, inside_rows_ = 1;
   uint32_t phase_, mask_;
   uint64_t origin_ = 0;  // address of the box's first element, wherever it is
   uint64_t low_ = 0, high_ = 0;
@@ -95,13 +103,20 @@ void TensorBox::for_rows(F f) const {
 template <class F>
 void TensorBox::for_pieces(F f) const {
   for_rows([&](uint32_t row, uint64_t address) {
-    const uint32_t begin = row * row_bytes_ + row_lead_, end = begin + row_inside_;
+    const uint32_t begin = row * pitch_ + row_lead_, end = begin + row_inside_;
     for (uint32_t at = begin; at < end;) {
       const uint32_t next = (at | 15) + 1 < end ? (at | 15) + 1 : end;
       f(place(at), address + (at - begin), next - at);
       at = next;
     }
   });
+}
+
+template <class F>
+void TensorBox::for_taken(F f) const {
+  if (pitch_ == row_bytes_) return f(uint32_t{0}, bytes_);
+  for (uint32_t row = 0; row < rows_; ++row)
+    for (uint32_t at = 0; at < row_bytes_; at += 16) f(place(row * pitch_ + at), uint32_t{16});
 }
 
 }  // namespace tw::sim

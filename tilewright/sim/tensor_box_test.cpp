@@ -48,8 +48,12 @@ void each_byte(const Scene& s, F f) {
       inside = inside && c >= 0 && c < static_cast<int64_t>(s.map.dims[i]);
       offset += c * static_cast<int64_t>(s.map.strides[i]);
     }
+    // Every row begins a span of the swizzle.
+    const uint32_t row = linear / s.map.box[0], column = linear % s.map.box[0];
+    const uint32_t offset_in_tile =
+        row * std::max(s.map.row_bytes(), s.map.swizzle_bytes()) + column * element;
     for (uint32_t b = 0; b < element; ++b) {
-      const uint32_t place = swizzled(s.map.swizzle, s.address + linear * element + b) - s.address;
+      const uint32_t place = swizzled(s.map.swizzle, s.address + offset_in_tile + b) - s.address;
       f(place, inside ? offset + b : -1);
     }
   }
@@ -61,8 +65,10 @@ Scene scene() {
   m.type = *rc::gen::element(Type::u8, Type::u16, Type::f16, Type::u32, Type::f32, Type::u64);
   m.rank = *rc::gen::inRange<uint32_t>(1, 6);
   m.swizzle = static_cast<Swizzle>(*rc::gen::inRange(0, 4));
-  const uint32_t row =
-      m.swizzle == Swizzle::none ? 16 * *rc::gen::inRange<uint32_t>(1, 6) : m.swizzle_bytes();
+  const bool narrow = m.swizzle != Swizzle::none && *rc::gen::inRange(0, 3) == 0;
+  const uint32_t row = m.swizzle == Swizzle::none ? 16 * *rc::gen::inRange<uint32_t>(1, 6)
+                       : narrow ? 16 * *rc::gen::inRange<uint32_t>(1, m.swizzle_bytes() / 16 + 1)
+                                : m.swizzle_bytes();
   m.box[0] = row / m.element_bytes();
   m.strides[0] = m.element_bytes();
   uint64_t stride = 0;
@@ -89,7 +95,7 @@ TEST(TensorBox, LoadsWhatTheElementsSay) {
   rc::check([] {
     const Scene s = scene();
     const TensorBox box(s.map, s.at, s.address);
-    std::vector<std::byte> got(box.bytes(), std::byte{0xEE}), want(box.bytes());
+    std::vector<std::byte> got(box.footprint(), std::byte{0xEE}), want(box.footprint());
     box.load(got, s.memory.data() + (box.outside() ? 0 : box.low() - s.map.address));
     each_byte(s, [&](uint32_t place, int64_t at) {
       want.at(place) = at < 0 ? std::byte{0} : s.memory.at(static_cast<size_t>(at));
@@ -102,7 +108,7 @@ TEST(TensorBox, StoresWhatTheElementsSay) {
   rc::check([] {
     const Scene s = scene();
     const TensorBox box(s.map, s.at, s.address);
-    std::vector<std::byte> data(box.bytes());
+    std::vector<std::byte> data(box.footprint());
     for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(i * 13 % 255);
     std::vector<std::byte> got = s.memory, want = s.memory;
     box.store(data, got.data() + (box.outside() ? 0 : box.low() - s.map.address));
@@ -110,6 +116,20 @@ TEST(TensorBox, StoresWhatTheElementsSay) {
       if (at >= 0) want.at(static_cast<size_t>(at)) = data.at(place);
     });
     RC_ASSERT(got == want);
+  });
+}
+
+TEST(TensorBox, TakesTheBytesOfItsRowsAlone) {
+  rc::check([] {
+    const Scene s = scene();
+    const TensorBox box(s.map, s.at, s.address);
+    std::vector<int> got(box.footprint()), want(box.footprint());
+    box.for_taken([&](uint32_t place, uint32_t bytes) {
+      for (uint32_t b = 0; b < bytes; ++b) ++got.at(place + b);
+    });
+    each_byte(s, [&](uint32_t place, int64_t) { ++want.at(place); });
+    RC_ASSERT(got == want);
+    RC_ASSERT(box.bytes() == s.map.box_bytes());
   });
 }
 

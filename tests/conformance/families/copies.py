@@ -164,8 +164,8 @@ cluster_case("copies/bulk_to_peer", "A bulk copy from global memory into the oth
 
 for ctas in [2, 4]:
     cluster_case(f"copies/ring_{ctas}", f"Shared memory to the next of {ctas} CTAs", BULK, ctas, 1024, next_of(ctas) + """
-  @%first mbarrier.arrive.expect_tx.shared.b64 _, [bar], 528;
-  @%first cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%far+496], [tile], 512, [%farbar];
+  @%first mbarrier.arrive.expect_tx.shared.b64 _, [bar], 512;
+  @%first cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%far+496], [tile], 496, [%farbar];
   @%first cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%far+1008], [tile+32], 16, [%farbar];
 """ + WAIT)
 for operation, kind in [("add", "u32"), ("add", "s32"), ("add", "u64"), ("min", "u32"), ("min", "s32"), ("max", "u32"), ("max", "s32"),
