@@ -8,16 +8,24 @@ namespace {
 
 using Build = ir::Kernel (*)(const GemmShape&, dsl::Arch);
 
+// Steps 1 to 3 show an idea on whole tiles; the others serve every M and N.
+constexpr int kFirstOfAnyShape = 4;
+
 GemmKernel step(int number, std::string idea, Build hopper, Build blackwell, GemmShape demo) {
-  auto build = [hopper, blackwell](const GemmShape& s, std::string_view arch) {
+  std::string kernel = format("gemm.step{}", number);
+  auto build = [=](const GemmShape& s, std::string_view arch) {
     dsl::Arch a = ir::arch_from_name(arch);
     if (s.m < 0 || s.n < 0 || s.k < 0)
       user_error({}, "a GEMM has extents of at least 0, got {} x {} x {}", s.m, s.n, s.k);
     if (s.dtype != DType::f16 && s.dtype != DType::bf16)
       user_error({}, "the GEMM ladder computes f16 and bf16, not {}", name(s.dtype));
+    if (s.runtime_m && number < kFirstOfAnyShape)
+      user_error({}, "{}: M may be a run-time size from gemm.step{} on", kernel, kFirstOfAnyShape);
+    const bool nothing = s.n == 0 || s.k == 0 || (s.m == 0 && !s.runtime_m);
+    if (nothing && number >= kFirstOfAnyShape) return gemm_zero(kernel, s, a);
     return ir::is_blackwell(a) ? blackwell(s, a) : hopper(s, a);
   };
-  return {format("gemm.step{}", number), std::move(idea), {"sm_90a", "sm_100a", "sm_103a"}, build, demo};
+  return {kernel, std::move(idea), {"sm_90a", "sm_100a", "sm_103a"}, build, demo};
 }
 
 }  // namespace

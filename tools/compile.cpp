@@ -10,14 +10,18 @@
 namespace tw::tools {
 
 kernels::GemmShape ShapeOptions::of(const kernels::GemmKernel& kernel) const {
-  return {m.value_or(kernel.demo.m), n.value_or(kernel.demo.n), k.value_or(kernel.demo.k),
-          dtype_from_name(dtype)};
+  kernels::GemmShape s = kernel.demo;
+  s.m = m.value_or(s.m), s.n = n.value_or(s.n), s.k = k.value_or(s.k);
+  s.dtype = dtype_from_name(dtype);
+  s.runtime_m = runtime_m;
+  return s;
 }
 
 void add_shape_options(CLI::App& command, ShapeOptions& options) {
   command.add_option("-m", options.m, "rows of D (default: the shape of `tw demo`)");
   command.add_option("-n", options.n, "columns of D");
   command.add_option("-k", options.k, "inner extent");
+  command.add_flag("--runtime-m", options.runtime_m, "compile for any number of rows, known at launch only");
   command.add_option("--dtype", options.dtype, "f16 or bf16")->capture_default_str();
 }
 

@@ -18,6 +18,7 @@ namespace tw::tools {
 struct ShapeOptions {
   std::optional<int64_t> m, n, k;
   std::string dtype = "f16";
+  bool runtime_m = false;
 
   kernels::GemmShape of(const kernels::GemmKernel& kernel) const;
 };

@@ -4,6 +4,16 @@
 // The GEMM ladder: each step is one file that differs from the one before by its idea.
 namespace tw::kernels {
 
+// The rows of A and D: a number, or the kernel's size "M".
+dsl::Expr rows(dsl::KernelBuilder& k, const GemmShape& s);
+// SMs that a persistent kernel takes.
+int sms(const GemmShape& s, dsl::Arch arch);
+// Rows of D begin at multiples of 16 bytes, so that the copy engine can write them.
+inline bool aligned_rows(const GemmShape& s) { return s.n % 8 == 0; }
+
+// The product when K = 0, a sum of nothing; and that of no rows or columns, which no CTA computes.
+ir::Kernel gemm_zero(std::string_view name, const GemmShape& s, dsl::Arch arch);
+
 namespace sm_100a {
 ir::Kernel gemm_step1(const GemmShape& s, dsl::Arch arch);
 ir::Kernel gemm_step2(const GemmShape& s, dsl::Arch arch);

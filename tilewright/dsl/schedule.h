@@ -13,20 +13,31 @@ struct TileCoordinate {
   Expr m, n;
 };
 
-// Output tiles shared out among a fixed pool of CTAs: CTA c takes tiles c, c + pool, c + 2 pool, ... in an
-// order that walks down groups of `group` tile rows, one tile column after the other, so that tiles in flight
-// share their operands in L2.
+// Output tiles in an order that walks down groups of `group` tile rows, one tile column after the other, so
+// that tiles in flight share their operands in L2. Counts of tiles may be known at run time only.
+class TileOrder {
+ public:
+  TileOrder(Expr tiles_m, Expr tiles_n, int group);
+  Expr count() const { return tiles_m_ * tiles_n_; }
+  TileCoordinate at(const Expr& index) const;  // 0 <= index < count
+
+ private:
+  Expr tiles_m_, tiles_n_;
+  int group_;
+};
+
+// The tiles shared out among a fixed pool of workers: worker w takes tiles w, w + pool, w + 2 pool, ...
 class PersistentTiles {
  public:
   // pool: CTAs (or clusters) that share the tiles; worker: which of them this is.
-  PersistentTiles(int64_t tiles_m, int64_t tiles_n, int group, int pool, Expr worker);
+  PersistentTiles(TileOrder order, int pool, Expr worker);
 
-  int64_t count() const { return tiles_m_ * tiles_n_; }
+  Expr workers() const { return min(order_.count(), pool_); }  // that get a tile: the size of the grid
   void for_each(const std::function<void(TileCoordinate)>& body, Where where = Where::current()) const;
 
  private:
-  int64_t tiles_m_, tiles_n_;
-  int group_, pool_;
+  TileOrder order_;
+  int pool_;
   Expr worker_;
 };
 

@@ -118,8 +118,8 @@ class Verifier {
       Range r = reach(d.offset, active);
       int64_t low = offset.value_or(r.lo.value_or(0)), high = offset.value_or(r.hi.value_or(low));
       // Tiles of global memory may reach over the edge: that is checked against the shape when they are
-      // copied.
-      if (b.space == Space::global && (!offset || over_edge)) continue;
+      // copied. A first tile does when the tensor is smaller than a tile.
+      if (b.space == Space::global && (!offset || *offset == 0 || over_edge)) continue;
       if (low < 0 || (offset ? low : high) + d.extent > *size)
         throw Error(
             ErrorKind::user, loc_,

@@ -20,12 +20,12 @@ Expr Context::resolve(const Expr& e) const {
       case ScopeId::warpgroup: return t / 128;
       case ScopeId::warp_in_warpgroup: return t / 32 % 4;
       case ScopeId::thread_in_warpgroup: return t % 128;
-      case ScopeId::cta_x: return kernel.grid[0].is(1) ? Expr(0) : Expr(cta[0]);
-      case ScopeId::cta_y: return kernel.grid[1].is(1) ? Expr(0) : Expr(cta[1]);
-      case ScopeId::cta_z: return kernel.grid[2].is(1) ? Expr(0) : Expr(cta[2]);
-      case ScopeId::grid_x: return Expr(grid[0]);
-      case ScopeId::grid_y: return Expr(grid[1]);
-      case ScopeId::grid_z: return Expr(grid[2]);
+      case ScopeId::cta_x: return cta[0] ? Expr(cta[0]) : Expr(0);
+      case ScopeId::cta_y: return cta[1] ? Expr(cta[1]) : Expr(0);
+      case ScopeId::cta_z: return cta[2] ? Expr(cta[2]) : Expr(0);
+      case ScopeId::grid_x: return grid[0] ? Expr(grid[0]) : kernel.grid[0];
+      case ScopeId::grid_y: return grid[1] ? Expr(grid[1]) : kernel.grid[1];
+      case ScopeId::grid_z: return grid[2] ? Expr(grid[2]) : kernel.grid[2];
       case ScopeId::cluster_rank: return Expr(cluster_rank);
     }
   }

@@ -24,8 +24,8 @@ struct Context {
   std::vector<std::string>& roles;  // names, by the index that instructions carry
 
   ir::VarRef thread;   // %tid.x, with its exact range
-  ir::VarRef cta[3];   // %ctaid
-  ir::VarRef grid[3];  // %nctaid
+  ir::VarRef cta[3];   // %ctaid; null: 0
+  ir::VarRef grid[3];  // %nctaid; null: the kernel says how many
   ir::VarRef cluster_rank;
   ir::VarRef shared_base;  // address of the dynamic shared memory
   ir::VarRef tensor_base;  // what tcgen05.alloc returned

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tilewright/base/error.h"
+#include "tilewright/base/formats.h"
 #include "tilewright/base/math.h"
 #include "tilewright/ir/simplify.h"
 
@@ -204,6 +205,7 @@ ptx::Operand Emitter::value(const Expr& e) {
     if (e.type() == DType::f32) return ptx::f32(static_cast<float>(e->real));
     if (e.type() == DType::f64) return ptx::f64(e->real);
     if (is_integer(e.type())) return ptx::integer(e->integer);
+    return ptx::integer(from_double(e.type(), e->real));  // a narrow type's bits
   }
   if (e->op == Op::logical_not) {
     ptx::Operand x = value(e->args[0]);

@@ -111,27 +111,14 @@ class Writer {
   }
 
   void loop(const ir::For& f, const Expr& begin, const Expr& end, const ir::ActiveSet& active) {
-    SourceLoc here = loc_;
-    std::string top = e_.fresh_label("loop");
     ir::For resolved = f;
     resolved.begin = begin;
     resolved.end = end;
     bool same_count = ir::is_uniform(f.begin) && ir::is_uniform(f.end);
     ir::ActiveSet inside = same_count ? active : active.guarded(Expr(f.variable) < f.end, loc_);
-    ptx::Operand limit = e_.value(end);
-    e_.declare(f.variable, begin);
     Variables assigned;
     assigned_in(*f.body, assigned);
-    e_.open(Emitter::RegionKind::loop, assigned, &resolved);
-    block(*f.body, inside);
-    e_.at(here);
-    e_.turn();
-    ptx::RegId counter = e_.register_of(f.variable), again = e_.fresh(ptx::Type::pred);
-    std::string type = type_suffix(f.variable->type);
-    e_.emit("add." + type, {ptx::reg(counter), ptx::reg(counter), ptx::integer(f.step)});
-    e_.emit("setp.lt." + type, {ptx::reg(again), ptx::reg(counter), limit});
-    e_.emit_if(ptx::reg(again), "bra", {ptx::symbol(top)});
-    e_.close_loop(top);
+    counted_loop(e_, resolved, assigned, [&] { block(*f.body, inside); });
   }
 
   void statement(const ir::While& w, const ir::ActiveSet& active) {
@@ -274,6 +261,24 @@ class Writer {
 };
 
 }  // namespace
+
+void counted_loop(Emitter& e, const ir::For& loop, const std::unordered_set<const ir::Variable*>& assigned,
+                  const std::function<void()>& body) {
+  SourceLoc here = e.loc();
+  std::string top = e.fresh_label("loop");
+  ptx::Operand limit = e.value(loop.end);
+  e.declare(loop.variable, loop.begin);
+  e.open(Emitter::RegionKind::loop, assigned, &loop);
+  body();
+  e.at(here);
+  e.turn();
+  ptx::RegId counter = e.register_of(loop.variable), again = e.fresh(ptx::Type::pred);
+  std::string type = type_suffix(loop.variable->type);
+  e.emit("add." + type, {ptx::reg(counter), ptx::reg(counter), ptx::integer(loop.step)});
+  e.emit("setp.lt." + type, {ptx::reg(again), ptx::reg(counter), limit});
+  e.emit_if(ptx::reg(again), "bra", {ptx::symbol(top)});
+  e.close_loop(top);
+}
 
 void lower_block(Context& c, const ir::Block& block, const ir::ActiveSet& active) {
   Writer(c).block(block, active);

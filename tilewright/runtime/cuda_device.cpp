@@ -62,7 +62,7 @@ class CudaDevice : public Device {
 
   // A launch and what it needs, checked.
   struct Bound {
-    LoadedFunction* function;
+    LoadedFunction* function = nullptr;  // null: the grid is empty, there is nothing to launch
     sim::Launch launch;
     std::string description;
   };
@@ -131,6 +131,7 @@ class CudaLaunch : public PreparedLaunch {
         bound_(std::move(bound)),
         arguments_(arguments.begin(), arguments.end()) {}
   void enqueue() override {
+    if (!bound_.function) return;
     device_->start(*bound_.function, kernel_.name, bound_.launch, kernel_.module->function(kernel_.entry), {},
                    bound_.description);
   }
@@ -188,6 +189,7 @@ int CudaDevice::attribute(DeviceAttribute a) const {
 Tensor CudaDevice::tensor(DType dtype, std::vector<int64_t> shape, std::string_view name) {
   auto storage = std::make_shared<CudaStorage>();
   describe_storage(*storage, shared_from_this(), dtype, std::move(shape), name);
+  if (storage->bytes == 0) return Tensor(std::move(storage));  // cuMemAlloc refuses it
   make_current();
   DevicePointer address = 0;
   check(api_.cuMemAlloc(&address, storage->bytes), "allocating {} bytes for tensor '{}' on {}",
@@ -216,6 +218,7 @@ sim::TensorMapObject CudaDevice::tensor_map(const sim::TensorMapSpec& spec) cons
 CudaDevice::Bound CudaDevice::bind(const Compiled& kernel, std::span<const Argument> arguments) {
   check_target(kernel.name, kernel.module->arch(), limits_);
   Binding binding = bind_arguments(kernel, arguments, *this);
+  if (binding.empty()) return {};
   check_extents(kernel.name, binding.launch, limits_);
   make_current();
   return {&modules_->function(*kernel.text, kernel.entry, kernel.name), binding.launch,
@@ -225,6 +228,7 @@ CudaDevice::Bound CudaDevice::bind(const Compiled& kernel, std::span<const Argum
 LaunchResult CudaDevice::launch(const Compiled& kernel, std::span<const Argument> arguments,
                                 const LaunchOptions& options) {
   Bound b = bind(kernel, arguments);
+  if (!b.function) return {};
   return start(*b.function, kernel.name, b.launch, kernel.module->function(kernel.entry), options,
                std::move(b.description));
 }

@@ -201,6 +201,20 @@ TEST_F(CudaDevice, PassesTheLaunchOn) {
   EXPECT_EQ(record_.function_attributes, (std::map<int, int>{{8, 200000}, {14, 1}}));
 }
 
+// cuLaunchKernel refuses a grid without CTAs, cuMemAlloc an allocation without bytes.
+TEST_F(CudaDevice, AnEmptyGridLaunchesNothing) {
+  Compiled k = kernel();
+  k.params.clear();
+  k.grid[0] = [](const auto&) { return 0; };
+  device->launch(k, {}, {.sim = {}, .timed = true});
+  device->prepare(k, {})->enqueue();
+  EXPECT_TRUE(record_.text.empty());  // not even compiled
+  size_t before = record_.allocations.size();
+  Tensor none = device->tensor(DType::f16, {0, 64}, "none");
+  EXPECT_EQ(record_.allocations.size(), before);
+  EXPECT_TRUE(none.download().empty());
+}
+
 TEST_F(CudaDevice, APortableLaunchNeedsNoOptIn) {
   Compiled k = kernel();
   k.params.clear();

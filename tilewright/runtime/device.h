@@ -20,8 +20,8 @@ namespace tw {
 
 class Device;
 
-// A dense row-major array on a device. Cheap to copy: copies share the storage, which is freed with the last
-// one.
+// A dense row-major array on a device; an extent may be 0, then it has no address. Cheap to copy: copies
+// share the storage, which is freed with the last one.
 class Tensor {
  public:
   DType dtype() const;
@@ -93,7 +93,7 @@ class Device : public std::enable_shared_from_this<Device> {
 
   // Checks everything before anything runs: number, type and shape of arguments (a run-time size takes its
   // value from the first tensor that has it), alignment, launch limits; messages name the kernel, the
-  // parameter and the rule.
+  // parameter and the rule. A grid without CTAs, as an empty problem's is, runs nothing.
   virtual LaunchResult launch(const Compiled& kernel, std::span<const Argument> arguments,
                               const LaunchOptions& options = {}) = 0;
   LaunchResult launch(const Compiled& kernel, std::initializer_list<Argument> arguments,

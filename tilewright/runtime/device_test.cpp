@@ -200,6 +200,19 @@ TEST_P(OnDevice, Axpy) {
   EXPECT_EQ(d.download_f32(), ramp(n, 2.25f));
 }
 
+TEST_P(OnDevice, AnEmptyProblemIsALaunchThatDoesNothing) {
+  Tensor a = device->tensor(DType::f32, {0}, "a"), b = device->tensor(DType::f32, {0}, "b");
+  Compiled k = axpy();
+  for (Param& p : k.params)
+    if (p.kind == Param::Kind::tensor) p.shape = {{.value = 0, .symbol = "N"}};
+  device->launch(k, {a, b, 2.0, device->tensor(DType::f32, {0}, "d")});
+  device->synchronize();
+  Tensor x = device->tensor(DType::u32, {1}, "x");
+  x.upload(std::vector<float>{7});
+  device->launch(count(0, 1), {x});
+  EXPECT_EQ(x.download_f32()[0], 7.0f);
+}
+
 TEST_P(OnDevice, AtomicsAndClusters) {
   Tensor counter = device->tensor(DType::u32, {1}, "counter");
   for (auto [ctas, cluster, expected] :

@@ -24,8 +24,8 @@ sim::Dim3 evaluate_grid(const Compiled& kernel, const ArgumentBinder& binder) {
   for (int axis = 0; axis < 3; ++axis) {
     if (!kernel.grid[axis]) continue;
     int64_t extent = kernel.grid[axis]([&](const std::string& symbol) { return binder.size(symbol); });
-    if (extent < 1 || extent > 0x7fffffff)
-      user_error({}, "{}: grid extent {} is {} for {}; it must be from 1 to 2147483647", kernel.name,
+    if (extent < 0 || extent > 0x7fffffff)
+      user_error({}, "{}: grid extent {} is {} for {}; it must be from 0 to 2147483647", kernel.name,
                  "xyz"[axis], extent, binder.sizes_text());
     grid[axis] = static_cast<uint32_t>(extent);
   }
@@ -38,8 +38,8 @@ Binding bind_arguments(const Compiled& kernel, std::span<const Argument> argumen
   ArgumentBinder binder(kernel, arguments, device);
   binder.check_requirements();
   Binding result;
-  result.launch.params = binder.pack();
   result.launch.grid = evaluate_grid(kernel, binder);
+  if (!result.empty()) result.launch.params = binder.pack();  // no tensor map describes an empty tensor
   result.launch.block = {kernel.block[0], kernel.block[1], kernel.block[2]};
   result.launch.cluster = {kernel.cluster[0], kernel.cluster[1], kernel.cluster[2]};
   result.launch.dynamic_shared = kernel.dynamic_shared;

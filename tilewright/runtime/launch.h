@@ -27,11 +27,14 @@ struct LaunchLimits {
 struct Binding {
   sim::Launch launch;
   std::vector<std::pair<std::string, int64_t>> sizes;  // run-time sizes in order of appearance
+
+  bool empty() const { return launch.grid.count() == 0; }  // nothing to run; no parameters are packed
 };
 
 // Checks the arguments against the parameters, takes run-time sizes from shapes, checks the requirements,
-// evaluates the grid and packs the parameter block. All failures are user errors that name kernel, parameter,
-// expected and given. `device`: where every tensor must live.
+// evaluates the grid and packs the parameter block. A grid of no CTAs is a launch that does nothing. All
+// failures are user errors that name kernel, parameter, expected and given. `device`: where every tensor must
+// live.
 Binding bind_arguments(const Compiled& kernel, std::span<const Argument> arguments, const Device& device);
 
 // User errors: a module for another architecture; grid, block or cluster beyond the limits, a grid the

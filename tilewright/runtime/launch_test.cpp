@@ -274,10 +274,22 @@ TEST_F(Launching, TensorMapErrorsNameKernelParameterAndRule) {
 }
 
 TEST_F(Launching, GridExtents) {
-  Tensor small = tensor(DType::f16, {64, 64}, "a");
-  EXPECT_EQ(
-      error_of(gemm(), {small, b, 1.0, tensor(DType::f16, {64, 384}, "d")}),
-      "error: gemm.step2: grid extent x is 0 for M = 64, K = 64, N = 384; it must be from 1 to 2147483647");
+  Compiled k = gemm();
+  k.grid[0] = [](const auto& size) { return size("M") - 257; };
+  EXPECT_EQ(error_of(k, {a, b, 1.0, d}),
+            "error: gemm.step2: grid extent x is -1 for M = 256, K = 64, N = 384; it must be from 0 to "
+            "2147483647");
+}
+
+// What is not launched needs no tensor maps, which cannot describe a tensor without elements.
+TEST_F(Launching, AnEmptyGridPacksNothing) {
+  Compiled k = with_map();
+  Tensor none = tensor(DType::f16, {0, 64}, "a");
+  Binding binding =
+      bind_arguments(k, std::vector<Argument>{none, b, 0.5, tensor(DType::f16, {0, 384}, "d")}, *device);
+  EXPECT_TRUE(binding.empty());
+  EXPECT_TRUE(binding.launch.params.empty());
+  EXPECT_FALSE(bind_arguments(gemm(), std::vector<Argument>{a, b, 0.5, d}, *device).empty());
 }
 
 const LaunchLimits kH200{.device = "sim:h200", .arch = "sm_90a", .shared_per_cta = 232448, .max_cluster = 16};

@@ -58,6 +58,7 @@ class SimDevice : public Device {
   Tensor tensor(DType dtype, std::vector<int64_t> shape, std::string_view name) override {
     auto storage = std::make_shared<SimStorage>(memory_);
     describe_storage(*storage, shared_from_this(), dtype, std::move(shape), name);
+    if (storage->bytes == 0) return Tensor(std::move(storage));
     try {
       storage->address = memory_.allocate(storage->bytes, storage->name);
     } catch (const std::bad_alloc&) {
@@ -73,6 +74,7 @@ class SimDevice : public Device {
                       const LaunchOptions& options) override {
     check_target(kernel.name, kernel.module->arch(), limits_);
     Binding binding = bind_arguments(kernel, arguments, *this);
+    if (binding.empty()) return {};
     check_extents(kernel.name, binding.launch, limits_);
     std::shared_ptr<const sim::Program> program = decoded(
         *kernel.text, kernel.entry, [&] { return kernel.module; }, kernel.names);

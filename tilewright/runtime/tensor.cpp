@@ -25,19 +25,21 @@ uint64_t Tensor::bytes() const { return storage_->bytes; }
 uint64_t Tensor::address() const { return storage_->address; }
 const std::string& Tensor::name() const { return storage_->name; }
 Device& Tensor::device() const { return *storage_->device; }
-void Tensor::poison() { storage_->poison(); }
-uint64_t Tensor::unwritten() const { return storage_->unwritten(); }
+void Tensor::poison() {
+  if (bytes() != 0) storage_->poison();
+}
+uint64_t Tensor::unwritten() const { return bytes() == 0 ? 0 : storage_->unwritten(); }
 
 void Tensor::upload(std::span<const std::byte> data) {
   if (data.size() != bytes())
     user_error({}, "upload to tensor '{}': {} {} takes {} bytes, given {}", name(), tw::name(dtype()),
                shape_text(shape()), bytes(), data.size());
-  storage_->write(data);
+  if (bytes() != 0) storage_->write(data);
 }
 
 std::vector<std::byte> Tensor::download() const {
   std::vector<std::byte> data(bytes());
-  storage_->read(data);
+  if (bytes() != 0) storage_->read(data);
   return data;
 }
 
@@ -46,6 +48,7 @@ void Tensor::upload(std::span<const float> values) {
     user_error({}, "upload to tensor '{}': {} {} takes {} values, given {}", name(), tw::name(dtype()),
                shape_text(shape()), elements(), values.size());
   check_convertible(*this);
+  if (bytes() == 0) return;
   std::vector<std::byte> data(bytes());
   if (dtype() == DType::f64) {
     auto* to = reinterpret_cast<double*>(data.data());
@@ -83,8 +86,8 @@ void describe_storage(Tensor::Storage& storage, std::shared_ptr<Device> device, 
   int64_t total_bits = bits(dtype);
   if (shape.empty()) user_error({}, "tensor '{}': the shape has no extents", name);
   for (int64_t extent : shape) {
-    if (extent < 1)
-      user_error({}, "tensor '{}': extents must be positive, given {}", name, shape_text(shape));
+    if (extent < 0)
+      user_error({}, "tensor '{}': extents must not be negative, given {}", name, shape_text(shape));
     if (__builtin_mul_overflow(total_bits, extent, &total_bits) || total_bits > kMaxBits - 7)
       user_error({}, "tensor '{}': {} {} is more than can be addressed", name, tw::name(dtype),
                  shape_text(shape));

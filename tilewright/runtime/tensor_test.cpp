@@ -65,6 +65,15 @@ TEST(Tensor, PoisonIsNoNumber) {
   }
 }
 
+TEST(Tensor, WithoutElements) {
+  Tensor t = host()->tensor(DType::f16, {0, 3}, "x");
+  EXPECT_EQ(t.bytes(), 0u);
+  t.upload(std::vector<float>{});
+  t.poison();
+  EXPECT_EQ(t.unwritten(), 0u);
+  EXPECT_TRUE(t.download_f32().empty());
+}
+
 TEST(Tensor, BadInputNamesTheTensor) {
   auto device = host();
   Tensor t = device->tensor(DType::f16, {2, 3}, "x");
@@ -73,9 +82,9 @@ TEST(Tensor, BadInputNamesTheTensor) {
   EXPECT_EQ(message_of([&] { t.upload(std::vector<std::byte>(6)); }),
             "error: upload to tensor 'x': f16 [2, 3] takes 12 bytes, given 6");
   EXPECT_EQ(message_of([&] {
-              device->tensor(DType::f16, {2, 0}, "y");
+              device->tensor(DType::f16, {2, -1}, "y");
             }),
-            "error: tensor 'y': extents must be positive, given [2, 0]");
+            "error: tensor 'y': extents must not be negative, given [2, -1]");
   EXPECT_EQ(message_of([&] { device->tensor(DType::f16, {}, "y"); }),
             "error: tensor 'y': the shape has no extents");
   EXPECT_EQ(message_of([&] {

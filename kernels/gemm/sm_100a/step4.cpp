@@ -9,14 +9,14 @@ using namespace dsl;
 Kernel gemm_step4(const GemmShape& s, Arch arch) {
   constexpr int BM = 128, BN = 128, BK = 64;
   KernelBuilder k("gemm.step4", arch);
-  k.require(s.m > 0 && s.n > 0 && s.k > 0, "M, N and K are at least 1");
-  k.require(s.n % 8 == 0 && s.k % 8 == 0, "N and K are multiples of 8: rows are multiples of 16 bytes");
-  k.launch({.grid = {ceil_div(s.m, int64_t{BM}), ceil_div(s.n, int64_t{BN})}, .threads = 128});
+  k.require(s.k % 8 == 0, "K is a multiple of 8: rows of A and B are multiples of 16 bytes");
+  const Expr M = rows(k, s);
+  k.launch({.grid = {ceil_div(M, BM), ceil_div(s.n, int64_t{BN})}, .threads = 128});
   const Expr m = cta_id.x * BM, n = cta_id.y * BN;
 
-  auto A = k.global(s.dtype, {s.m, s.k}, "A");
+  auto A = k.global(s.dtype, {M, s.k}, "A");
   auto B = k.global(s.dtype, {s.n, s.k}, "B");
-  auto D = k.global(s.dtype, {s.m, s.n}, "D");
+  auto D = k.global(s.dtype, {M, s.n}, "D");
   auto As = k.shared(s.dtype, {BM, BK}, swizzle_128B, "As");
   auto Bs = k.shared(s.dtype, {BN, BK}, swizzle_128B, "Bs");
   auto Ds = k.shared(s.dtype, {BM, BN}, swizzle_128B, "Ds");
@@ -51,6 +51,10 @@ Kernel gemm_step4(const GemmShape& s, Arch arch) {
   warpgroup.copy(Ds, out);
   ptx::fence_proxy_async();  // the copy engine reads what the threads wrote
   cta.sync();
+  if (!aligned_rows(s)) {  // the threads write what the copy engine cannot
+    warpgroup.copy(D.tile(m, n), Ds);
+    return k.finish();
+  }
   if_(warp_id == 0, [&] {
     elected([&] {
       thread.copy_async(D.tile(m, n), Ds);

@@ -9,14 +9,15 @@ using namespace dsl;
 Kernel gemm_step6(const GemmShape& s, Arch arch) {
   constexpr int BM = 128, BN = 128, BK = 64, STAGES = 2;
   KernelBuilder k("gemm.step6", arch);
-  k.require(s.m > 0 && s.n > 0 && s.k > 0, "M, N and K are at least 1");
-  k.require(s.n % 8 == 0 && s.k % 8 == 0, "N and K are multiples of 8: rows are multiples of 16 bytes");
-  k.launch({.grid = {sm_count(arch)}, .threads = 128});
+  k.require(s.k % 8 == 0, "K is a multiple of 8: rows of A and B are multiples of 16 bytes");
+  const Expr M = rows(k, s);
+  PersistentTiles tiles({ceil_div(M, BM), ceil_div(s.n, int64_t{BN}), 8}, sms(s, arch), cta_id.x);
+  k.launch({.grid = {tiles.workers()}, .threads = 128});
   const int64_t chunks = ceil_div(s.k, int64_t{BK});
 
-  auto A = k.global(s.dtype, {s.m, s.k}, "A");
+  auto A = k.global(s.dtype, {M, s.k}, "A");
   auto B = k.global(s.dtype, {s.n, s.k}, "B");
-  auto D = k.global(s.dtype, {s.m, s.n}, "D");
+  auto D = k.global(s.dtype, {M, s.n}, "D");
   auto As = k.shared(s.dtype, {STAGES, BM, BK}, swizzle_128B, "As");
   auto Bs = k.shared(s.dtype, {STAGES, BN, BK}, swizzle_128B, "Bs");
   auto Ds = k.shared(s.dtype, {BM, BN}, swizzle_128B, "Ds");
@@ -26,7 +27,6 @@ Kernel gemm_step6(const GemmShape& s, Arch arch) {
 
   auto row = k.registers(f32, {BM, BN}, row_per_thread_layout(BN), "row");
   auto out = k.registers(s.dtype, {BM, BN}, row_per_thread_layout(BN), "out");
-  PersistentTiles tiles(ceil_div(s.m, int64_t{BM}), ceil_div(s.n, int64_t{BN}), 8, sm_count(arch), cta_id.x);
 
   auto load = [&](TileCoordinate t, const Expr& stage, const Expr& i) {
     if_(warp_id == 0, [&] {
@@ -61,13 +61,17 @@ Kernel gemm_step6(const GemmShape& s, Arch arch) {
     warpgroup.copy(Ds, out);
     ptx::fence_proxy_async();  // the copy engine reads what the threads wrote
     cta.sync();
-    if_(warp_id == 0, [&] {
-      elected([&] {
-        thread.copy_async(D.tile(t.m * BM, t.n * BN), Ds);
-        ptx::bulk_commit_group();
-        ptx::bulk_wait_group_read(0);  // before the next tile is put there
+    if (aligned_rows(s)) {
+      if_(warp_id == 0, [&] {
+        elected([&] {
+          thread.copy_async(D.tile(t.m * BM, t.n * BN), Ds);
+          ptx::bulk_commit_group();
+          ptx::bulk_wait_group_read(0);  // before the next tile is put there
+        });
       });
-    });
+    } else {
+      warpgroup.copy(D.tile(t.m * BM, t.n * BN), Ds);
+    }
     ptx::tcgen05_fence_before_thread_sync();  // the accumulator has been read
     cta.sync();
     ptx::tcgen05_fence_after_thread_sync();

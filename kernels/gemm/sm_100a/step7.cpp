@@ -9,14 +9,15 @@ using namespace dsl;
 Kernel gemm_step7(const GemmShape& s, Arch arch) {
   constexpr int BM = 128, BN = 128, BK = 64, STAGES = 4;
   KernelBuilder k("gemm.step7", arch);
-  k.require(s.m > 0 && s.n > 0 && s.k > 0, "M, N and K are at least 1");
-  k.require(s.n % 8 == 0 && s.k % 8 == 0, "N and K are multiples of 8: rows are multiples of 16 bytes");
-  k.launch({.grid = {sm_count(arch)}, .threads = 256});
+  k.require(s.k % 8 == 0, "K is a multiple of 8: rows of A and B are multiples of 16 bytes");
+  const Expr M = rows(k, s);
+  PersistentTiles tiles({ceil_div(M, BM), ceil_div(s.n, int64_t{BN}), 8}, sms(s, arch), cta_id.x);
+  k.launch({.grid = {tiles.workers()}, .threads = 256});
   const int64_t chunks = ceil_div(s.k, int64_t{BK});
 
-  auto A = k.global(s.dtype, {s.m, s.k}, "A");
+  auto A = k.global(s.dtype, {M, s.k}, "A");
   auto B = k.global(s.dtype, {s.n, s.k}, "B");
-  auto D = k.global(s.dtype, {s.m, s.n}, "D");
+  auto D = k.global(s.dtype, {M, s.n}, "D");
   auto As = k.shared(s.dtype, {STAGES, BM, BK}, swizzle_128B, "As");
   auto Bs = k.shared(s.dtype, {STAGES, BN, BK}, swizzle_128B, "Bs");
   auto Ds = k.shared(s.dtype, {BM, BN}, swizzle_128B, "Ds");
@@ -27,7 +28,6 @@ Kernel gemm_step7(const GemmShape& s, Arch arch) {
   MmaBarrier freed(k, STAGES, "freed");    // mma   -> load
   MmaBarrier ready(k, 1, "ready");         // mma   -> store
   Barrier drained(k, 1, 128, "drained");   // store -> mma
-  PersistentTiles tiles(ceil_div(s.m, int64_t{BM}), ceil_div(s.n, int64_t{BN}), 8, sm_count(arch), cta_id.x);
 
   k.role("load", warp(7), [&] {
     elected([&] {
@@ -52,7 +52,6 @@ Kernel gemm_step7(const GemmShape& s, Arch arch) {
         ptx::tcgen05_fence_after_thread_sync();
         for_range(chunks, [&](Expr i) {
           loaded.wait(ring);
-          ptx::tcgen05_fence_after_thread_sync();
           thread.gemm_async(acc, As[ring.stage], Bs[ring.stage], {.accumulate = i != 0});
           freed.commit(ring.stage);
           ring.advance();
@@ -78,6 +77,7 @@ Kernel gemm_step7(const GemmShape& s, Arch arch) {
       warpgroup.copy(Ds, out);
       ptx::fence_proxy_async();  // the copy engine reads what the threads wrote
       warpgroup.sync();
+      if (!aligned_rows(s)) return warpgroup.copy(D.tile(t.m * BM, t.n * BN), Ds);
       if_(warp_id == 0, [&] {
         elected([&] {
           thread.copy_async(D.tile(t.m * BM, t.n * BN), Ds);

@@ -3,6 +3,7 @@
 #include "tilewright/base/error.h"
 #include "tilewright/lower/address.h"
 #include "tilewright/lower/dispatch/dispatch.h"
+#include "tilewright/lower/statements.h"
 
 // Threads of a scope copy a tile between global and shared memory: vector j * threads + t of the tile, in
 // row-major order, belongs to thread t, so that neighbouring threads read neighbouring addresses.
@@ -33,7 +34,10 @@ struct Move {
   Expr from, to, inside;
 };
 
-void emit_moves(Context& c, const ir::Tile& dst, const std::vector<Move>& moves, int64_t bytes) {
+// Loads in flight before the first store hide the latency; 8 vectors of 16 bytes take 32 registers.
+constexpr int64_t kBatch = 8;
+
+void emit_batch(Context& c, const ir::Tile& dst, std::span<const Move> moves, int64_t bytes) {
   Emitter& e = c.emit;
   bool store = dst.buffer->space == ir::Space::global;
   std::string type = bytes >= 4 ? "b32" : format("b{}", bytes * 8);
@@ -43,34 +47,41 @@ void emit_moves(Context& c, const ir::Tile& dst, const std::vector<Move>& moves,
   size_t words = static_cast<size_t>(std::max<int64_t>(1, bytes / 4));
   ptx::Type reg_type = bytes >= 4 ? ptx::Type::b32 : ptx::Type::b16;
 
-  // Loads in flight before the first store hide the latency; 8 vectors of 16 bytes take 32 registers.
-  constexpr size_t kBatch = 8;
-  for (size_t first = 0; first < moves.size(); first += kBatch) {
-    size_t last = std::min(moves.size(), first + kBatch);
-    std::vector<ptx::Operand> values;
-    for (size_t i = first; i < last; ++i) {
-      std::vector<ptx::Operand> regs;
-      for (size_t w = 0; w < words; ++w) regs.push_back(ptx::reg(e.fresh(reg_type)));
-      ptx::Operand value = words == 1 ? regs[0] : ptx::vector(regs);
-      values.push_back(value);
-      ptx::Operand from = e.address(moves[i].from);
-      if (moves[i].inside.is(1)) {
-        e.emit(load_op, {value, from});
-        continue;
-      }
-      // What lies outside the tensor is zero in shared memory, and stays untouched in global memory.
-      ptx::Operand p = e.value(moves[i].inside);
-      if (!store)
-        for (const auto& r : regs) e.emit(bytes >= 4 ? "mov.b32" : "mov.b16", {r, ptx::integer(0)});
-      e.emit_if(p, load_op, {value, from});
+  std::vector<ptx::Operand> values;
+  for (const Move& m : moves) {
+    std::vector<ptx::Operand> regs;
+    for (size_t w = 0; w < words; ++w) regs.push_back(ptx::reg(e.fresh(reg_type)));
+    ptx::Operand value = words == 1 ? regs[0] : ptx::vector(regs);
+    values.push_back(value);
+    ptx::Operand from = e.address(m.from);
+    if (m.inside.is(1)) {
+      e.emit(load_op, {value, from});
+      continue;
     }
-    for (size_t i = first; i < last; ++i) {
-      ptx::Operand to = e.address(moves[i].to);
-      if (store && !moves[i].inside.is(1))
-        e.emit_if(e.value(moves[i].inside), store_op, {to, values[i - first]});
-      else e.emit(store_op, {to, values[i - first]});
-    }
+    // What lies outside the tensor is zero in shared memory, and stays untouched in global memory.
+    ptx::Operand p = e.value(m.inside);
+    if (!store)
+      for (const auto& r : regs) e.emit(bytes >= 4 ? "mov.b32" : "mov.b16", {r, ptx::integer(0)});
+    e.emit_if(p, load_op, {value, from});
   }
+  for (size_t i = 0; i < moves.size(); ++i) {
+    ptx::Operand to = e.address(moves[i].to);
+    if (store && !moves[i].inside.is(1)) e.emit_if(e.value(moves[i].inside), store_op, {to, values[i]});
+    else e.emit(store_op, {to, values[i]});
+  }
+}
+
+// The vectors of one thread: `turns` times a batch, in a loop when there are several.
+struct Batches {
+  ir::VarRef turn;  // counts them, where there are several
+  int64_t turns = 1;
+  std::vector<Move> moves;
+};
+
+void emit_batches(Context& c, const ir::Tile& dst, const Batches& b, int64_t bytes) {
+  if (b.turns == 1) return emit_batch(c, dst, b.moves, bytes);
+  ir::For loop{b.turn, Expr(0), Expr(b.turns), 1, nullptr};
+  counted_loop(c.emit, loop, {}, [&] { emit_batch(c, dst, b.moves, bytes); });
 }
 
 }  // namespace
@@ -95,23 +106,34 @@ Answer copy_vector(Context& c, const Site& site) {
     if (s.extents.back() % s.elements != 0 || shared.buffer->layout.aligned_run() % s.elements != 0) continue;
     s.vectors = total / s.elements;
     if (s.vectors % threads != 0) continue;
-    std::vector<Move> moves;
+    const int64_t each = s.vectors / threads;
+    Batches batches;
+    if (each > kBatch && each % kBatch == 0) {
+      batches.turns = each / kBatch;
+      auto turn = std::make_shared<ir::Variable>();
+      turn->name = "batch";
+      turn->lo = 0;
+      turn->hi = batches.turns - 1;
+      batches.turn = turn;
+    }
     bool aligned = true;
-    for (int64_t j = 0; aligned && j < s.vectors / threads; ++j) {
-      std::vector<Expr> at = coordinate_of(s, t + Expr(j * threads));
+    for (int64_t j = 0; aligned && j < each / batches.turns; ++j) {
+      Expr vector = t + Expr(j * threads);
+      if (batches.turns > 1) vector = vector + Expr(batches.turn) * Expr(kBatch * threads);
+      std::vector<Expr> at = coordinate_of(s, vector);
       Move m{element_address(c, src, at), element_address(c, dst, at), in_bounds(c, global, at)};
       aligned = ir::alignment(m.from) % (s.elements * bytes) == 0 &&
                 ir::alignment(m.to) % (s.elements * bytes) == 0;
       if (!m.inside.is(1))
         aligned = aligned && ir::alignment(c.resolve(global.buffer->shape.back())) % s.elements == 0;
-      moves.push_back(std::move(m));
+      batches.moves.push_back(std::move(m));
     }
     if (!aligned) continue;
     int64_t width = s.elements * bytes;
     if (width < 4)
       c.notes.push_back(format("{}: note: copied {} bytes at a time", to_string(site.loc), width));
     return Plan{static_cast<int>(100 * 16 / width),
-                [&c, dst, moves, width] { emit_moves(c, dst, moves, width); }};
+                [&c, dst, batches, width] { emit_batches(c, dst, batches, width); }};
   }
   return format("{} elements do not divide among {} threads", total, threads);
 }
