@@ -29,6 +29,7 @@ struct GemmBenchEntry {
   Comparison sample;    // some rows against fp64
   int64_t sampled_rows = 0;
   std::optional<double> from_cublas;  // relative Frobenius distance to cuBLAS' results, all elements
+  double from_cublas_limit = 0;       // error_limit and cuBLAS' own error together
 
   bool good() const;
 };
