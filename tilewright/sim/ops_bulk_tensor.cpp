@@ -2,6 +2,7 @@
 #include <cstring>
 #include <memory>
 
+#include "tilewright/base/math.h"
 #include "tilewright/sim/atomic_op.h"
 #include "tilewright/sim/bulk.h"
 #include "tilewright/sim/lanes.h"
@@ -64,20 +65,27 @@ uint32_t rounded_to_tf32(uint32_t bits) {
   return (bits + 0xFFF + (bits >> 13 & 1)) & ~uint32_t{0x1FFF};
 }
 
+// What fills elements outside the tensor where the map asks for NaN: these 16 bits, once, twice or four times
+// an element, also in tensors of tf32 (conformance cases nan_fill_*).
+constexpr uint16_t kNanFill = 0x7FF7;
+
 class TensorLoad final : public SignallingOp {
  public:
-  TensorLoad(const BoxInMemory& from, Destinations to, bool to_tf32)
+  TensorLoad(const BoxInMemory& from, Destinations to, const TensorMapSpec& map)
       : SignallingOp(std::move(to), from.box.bytes()),
         from_(from),
-        to_tf32_(to_tf32),
+        fill_(map.nan_fill ? kNanFill : uint16_t{0}),
+        to_tf32_(is_tf32(map.type)),
         data_(std::make_unique_for_overwrite<std::byte[]>(from.box.footprint())) {}
   void read(Cluster&) override {
     if (from_.range.allocation && !from_.range.allocation->all_written())
       from_.box.for_rows(
           [&](uint32_t, uint64_t address) { require_written(*warp, lanes, from_.row(address)); });
     const std::span<std::byte> box(data_.get(), from_.box.footprint());
-    from_.box.load(box, from_.range.allocation ? from_.range.data() : nullptr);
-    if (to_tf32_) round_to_tf32(box);
+    from_.box.load(box, from_.range.allocation ? from_.range.data() : nullptr, fill_);
+    if (to_tf32_)
+      from_.box.for_pieces(
+          [&](uint32_t place, uint64_t, uint32_t bytes) { round_to_tf32(box.subspan(place, bytes)); });
   }
   void write(Cluster&) override {
     from_.box.for_taken([&](uint32_t place, uint32_t bytes) { deliver(data_.get(), place, bytes); });
@@ -87,15 +95,16 @@ class TensorLoad final : public SignallingOp {
   }
 
  private:
-  static void round_to_tf32(std::span<std::byte> box) {
-    for (size_t at = 0; at < box.size(); at += 4) {
+  static void round_to_tf32(std::span<std::byte> piece) {
+    for (size_t at = 0; at < piece.size(); at += 4) {
       uint32_t bits;
-      std::memcpy(&bits, &box[at], 4);
+      std::memcpy(&bits, &piece[at], 4);
       bits = rounded_to_tf32(bits);
-      std::memcpy(&box[at], &bits, 4);
+      std::memcpy(&piece[at], &bits, 4);
     }
   }
   BoxInMemory from_;
+  uint16_t fill_;
   bool to_tf32_;
   std::unique_ptr<std::byte[]> data_;
 };
@@ -105,16 +114,26 @@ struct Reduction {
   Type type;
 };
 
+// Stores and reductions write whole 16 bytes: where a row of the tensor ends inside of 16, also what follows
+// it there (conformance cases store_clipped_odd, reduce_clipped).
+TensorMapSpec in_whole_pieces(TensorMapSpec map) {
+  map.dims[0] = round_up<uint64_t>(map.dims[0], 16 / map.element_bytes());
+  return map;
+}
+
 class TensorStore final : public AsyncOp {
  public:
-  TensorStore(const SharedRange& from, const BoxInMemory& to, std::optional<Reduction> reduction)
+  // `to`: what is written; `inside`: the part of it that belongs to the tensor.
+  TensorStore(const SharedRange& from, const BoxInMemory& to, const BoxInMemory& inside,
+              std::optional<Reduction> reduction)
       : from_(from),
         to_(to),
+        inside_(inside),
         reduction_(reduction),
         data_(std::make_unique_for_overwrite<std::byte[]>(from.bytes)) {}
   void read(Cluster&) override {
     if (!from_.cta->shared.written().written(from_.offset, from_.bytes)) {
-      to_.box.for_pieces([&](uint32_t place, uint64_t, uint32_t bytes) {
+      inside_.box.for_pieces([&](uint32_t place, uint64_t, uint32_t bytes) {
         require_written(*warp, lanes, SharedRange{from_.cta, from_.offset + place, bytes});
       });
     }
@@ -139,7 +158,8 @@ class TensorStore final : public AsyncOp {
 
  private:
   void reduce() {
-    to_.box.for_rows([&](uint32_t, uint64_t address) { require_written(*warp, lanes, to_.row(address)); });
+    inside_.box.for_rows(
+        [&](uint32_t, uint64_t address) { require_written(*warp, lanes, inside_.row(address)); });
     const auto size = static_cast<uint32_t>(ptx::bytes(reduction_->type));
     to_.box.for_pieces([&](uint32_t place, uint64_t address, uint32_t bytes) {
       std::byte* to = to_.range.data() + (address - to_.box.low());
@@ -153,7 +173,7 @@ class TensorStore final : public AsyncOp {
     });
   }
   SharedRange from_;
-  BoxInMemory to_;
+  BoxInMemory to_, inside_;
   std::optional<Reduction> reduction_;
   std::unique_ptr<std::byte[]> data_;
 };
@@ -232,10 +252,7 @@ void issue_load(Warp& w, const TensorSpec& s, const TensorMapSpec& map, const Co
     from.box.for_taken([&](uint32_t place, uint32_t taken) {
       require_no_mbarrier(w, one, {range.cta, range.offset + place, taken});
     });
-  if (map.nan_fill && !from.box.inside())
-    w.raise(ErrorKind::not_modelled, one, "the NaN that fills elements outside the tensor");
-  w.cluster().issue(std::make_shared<TensorLoad>(from, std::move(all), is_tf32(map.type)), copy_engine(w), w,
-                    one);
+  w.cluster().issue(std::make_shared<TensorLoad>(from, std::move(all), map), copy_engine(w), w, one);
 }
 
 // PTX ISA, "cp.reduce.async.bulk.tensor", table of operations and element types.
@@ -269,27 +286,25 @@ std::optional<Type> reduced_type(AtomicOp op, TensorMapSpec::Type t) {
 void issue_store(Warp& w, const TensorSpec& s, const TensorMapSpec& map, const Coordinates& at,
                  uint32_t lane) {
   const uint32_t one = 1u << lane;
-  if (map.type == TensorMapSpec::Type::f32_ftz || is_tf32(map.type))
-    w.raise(ErrorKind::not_modelled, one, tw::format("tensor stores of type {}", name(map.type)));
   std::optional<Reduction> reduction;
   if (s.what == TensorOp::reduce) {
+    if (map.type == TensorMapSpec::Type::f32_ftz || is_tf32(map.type))
+      w.raise(ErrorKind::not_modelled, one, tw::format("tensor reductions of type {}", name(map.type)));
     const auto type = reduced_type(s.op, map.type);
     if (!type) w.fault(one, "this reduction does not exist for tensors of type {}", name(map.type));
     reduction = Reduction{s.op, *type};
   }
-  if (map.swizzle_bytes() > map.row_bytes())
-    w.raise(ErrorKind::not_modelled, one,
-            tw::format("tensor stores with swizzle {} of boxes of {} bytes along dimension 0, which do not "
-                       "fill its span",
-                       name(map.swizzle), map.row_bytes()));
   for (uint32_t i = 0; i < map.rank; ++i) {
     // PTX ISA, "Restriction on Tensor Copy instructions".
     if (at[i] < 0) w.fault(one, "coordinate {} of a tensor store is {}; it must not be negative", i, at[i]);
   }
   const uint64_t source = s.shared.of(w, lane);
-  const SharedRange from = own_shared_range(w, one, source, map.box_bytes(), kSharedAlign, "source");
-  auto op =
-      std::make_shared<TensorStore>(from, box_at(w, one, map, at, static_cast<uint32_t>(source)), reduction);
+  const BoxInMemory inside = box_at(w, one, map, at, static_cast<uint32_t>(source));
+  const BoxInMemory to = map.dims[0] * map.element_bytes() % 16 == 0
+                             ? inside
+                             : box_at(w, one, in_whole_pieces(map), at, static_cast<uint32_t>(source));
+  const SharedRange from = own_shared_range(w, one, source, inside.box.footprint(), kSharedAlign, "source");
+  auto op = std::make_shared<TensorStore>(from, to, inside, reduction);
   w.cluster().issue(op, copy_engine(w), w, one);
   w.bulk.add(std::move(op));
 }
@@ -301,7 +316,7 @@ Flow run_tensor(Warp& w, const Inst& i, uint32_t lanes) {
     const TensorMapSpec& map = tensor_map(w, s, lane);
     Coordinates at{};
     for (uint32_t n = 0; n < s.rank; ++n) at[n] = w.row<int32_t>(s.coordinates[n])[lane];
-    if (s.what != TensorOp::prefetch) require_whole_pieces(w, 1u << lane, map, at);
+    require_whole_pieces(w, 1u << lane, map, at);
     if (s.what == TensorOp::load) issue_load(w, s, map, at, lane);
     else if (s.what == TensorOp::prefetch) box_at(w, 1u << lane, map, at, 0);
     else issue_store(w, s, map, at, lane);

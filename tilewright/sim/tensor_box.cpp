@@ -77,8 +77,12 @@ bool TensorBox::copy_whole_rows(Bytes<Load> box, Bytes<!Load> global) const {
   }
 }
 
-void TensorBox::load(std::span<std::byte> box, const std::byte* global) const {
-  if (!inside() || pitch_ != row_bytes_) std::memset(box.data(), 0, box.size());
+void TensorBox::load(std::span<std::byte> box, const std::byte* global, uint16_t fill) const {
+  if (!inside() || pitch_ != row_bytes_) {
+    if (fill == 0) std::memset(box.data(), 0, box.size());
+    else
+      for (size_t at = 0; at < box.size(); at += 2) std::memcpy(&box[at], &fill, 2);
+  }
   if (mask_ == 0) {
     return for_rows([&](uint32_t row, uint64_t address) {
       std::memcpy(box.data() + row * row_bytes_ + row_lead_, global + (address - low_), row_inside_);

@@ -44,9 +44,9 @@ class TensorBox {
   uint32_t place(uint32_t offset) const { return offset ^ ((((phase_ + offset) >> 7) & mask_) << 4); }
 
   // `box` holds the bytes as they lie in shared memory, footprint() of them. load: fills it with rows from
-  // `global` (which points at the byte with address `low()`) and zeros outside and between rows. store: the
-  // other way, leaving out what lies outside.
-  void load(std::span<std::byte> box, const std::byte* global) const;
+  // `global` (which points at the byte with address `low()`), and outside and between rows with `fill` for
+  // every 16 bits. store: the other way, leaving out what lies outside.
+  void load(std::span<std::byte> box, const std::byte* global, uint16_t fill = 0) const;
   void store(std::span<const std::byte> box, std::byte* global) const;
   // Calls f(place, address, bytes) for every piece of at most 16 bytes inside the tensor.
   template <class F>
