@@ -26,7 +26,7 @@ struct Options {
   std::vector<std::string> kernels, save;
   std::optional<int64_t> m, n, k;
   bool no_cublas = false;
-  int rounds = 15;
+  int rounds = 15, working_set = 400;
 };
 
 std::vector<kernels::GemmShape> shapes(const Options& o) {
@@ -56,6 +56,7 @@ std::string command_line(const Options& o, const std::vector<const kernels::Gemm
   std::string line = format("tw bench gemm --on {} --dtype {} --rounds {}", o.on, o.dtype, o.rounds);
   for (const kernels::GemmKernel* k : kernels) line += " --kernel " + k->name;
   if (!o.shapes.empty()) line += " --shapes " + o.shapes;
+  if (o.working_set != Options{}.working_set) line += format(" --working-set {}", o.working_set);
   if (o.m) line += format(" -m {}", *o.m);
   if (o.n) line += format(" -n {}", *o.n);
   if (o.k) line += format(" -k {}", *o.k);
@@ -105,7 +106,9 @@ void save(const std::vector<std::string>& files, const GemmReport& report) {
 void bench(Session& session, const Options& o) {
   const auto wanted = shapes(o);
   const auto device = Device::open(o.on);
-  GemmBenchOptions options{.kernels = chosen(o, device->target()), .rounds = o.rounds};
+  GemmBenchOptions options{.kernels = chosen(o, device->target()),
+                           .rounds = o.rounds,
+                           .working_set = static_cast<uint64_t>(o.working_set) * 1'000'000};
   GemmReport report{.command = command_line(o, options.kernels),
                     .date = now(),
                     .device = device->product(),
@@ -146,6 +149,10 @@ void add_bench_gemm(CLI::App& bench_command, Session& session) {
   command->add_option("--rounds", o->rounds, "medians are over so many")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
+  command
+      ->add_option("--working-set", o->working_set, "MB that launches rotate through, to defeat the L2 cache")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1'000'000));
   command->add_option("--cublas", o->cublas,
                       "the library or its folder (default: TW_CUBLAS, else looked for)");
   command->add_flag("--no-cublas", o->no_cublas, "measure our kernels alone");

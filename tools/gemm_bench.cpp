@@ -22,7 +22,6 @@ namespace {
 
 using kernels::GemmShape;
 
-constexpr uint64_t working_set = 400'000'000;        // bytes: three times the largest L2 of these GPUs
 constexpr int64_t fill_elements = int64_t{1} << 27;  // 512 MiB of u32: well over 100 us of writing
 constexpr double batch_seconds = 3e-3;
 constexpr auto warm_up_time = std::chrono::milliseconds(100);
@@ -183,7 +182,8 @@ class Bench {
     const Pool pool(shape_.dtype, options_.seed);
     const GemmShape& s = shape_;
     const auto bytes = static_cast<uint64_t>(s.m * s.k + s.n * s.k + s.m * s.n) * sizeof(uint16_t);
-    const uint64_t sets = device_.simulated() ? 1 : std::max<uint64_t>(2, ceil_div(working_set, bytes));
+    const uint64_t sets =
+        device_.simulated() ? 1 : std::max<uint64_t>(2, ceil_div(options_.working_set, bytes));
     uint64_t place = 0;
     auto filled = [&](int64_t rows, std::string_view name) {
       Tensor t = device_.tensor(s.dtype, {rows, s.k}, name);

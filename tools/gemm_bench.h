@@ -17,6 +17,7 @@ namespace tw::tools {
 struct GemmBenchOptions {
   std::vector<const kernels::GemmKernel*> kernels;
   int rounds = 15;
+  uint64_t working_set = 400'000'000;  // bytes of all copies: three times the largest L2 of these GPUs
   uint64_t seed = 1;
 };
 

@@ -5,7 +5,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -314,6 +316,76 @@ TEST_F(Tw, BenchMeasuresGemms) {
                              "gemm.step1 --kernel gemm.step4 --shapes 128x128x64,200x128x72`"),
             std::string::npos)
       << slurp(page);
+}
+
+// A GPU whose launches take 1 ms and whose cuBLAS takes 0.5 ms (tests/fake_gpu).
+class TwOnAGpu : public Tw {
+ protected:
+  const std::string shape_ = " --kernel gemm.step3 -m 256 -n 128 -k 64 --rounds 3 --working-set 1 ";
+  TwOnAGpu() {
+    environment("LD_LIBRARY_PATH", TW_FAKE_GPU);
+    environment("TW_FAKE_SHAPE", "256x128x64");
+    environment("TW_FAKE_FAULT", "");
+    environment("TW_CUBLAS", "");
+  }
+  ~TwOnAGpu() override {
+    for (const auto& [name, value] : before_)
+      if (value) setenv(name.c_str(), value->c_str(), 1);
+      else unsetenv(name.c_str());
+  }
+  void environment(const std::string& name, const std::string& value) {
+    const char* old = std::getenv(name.c_str());
+    before_.emplace(name, old ? std::optional<std::string>(old) : std::nullopt);
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+
+ private:
+  std::map<std::string, std::optional<std::string>> before_;
+};
+
+TEST_F(TwOnAGpu, BenchComparesWithCublas) {
+  const json j = tw_json("bench gemm" + shape_);
+  EXPECT_EQ(j["device"], "Fake H200");
+  EXPECT_EQ(j["arch"], "sm_90a");
+  EXPECT_TRUE(j["driver"].get<std::string>().ends_with("CUDA 13.0")) << j;
+  EXPECT_EQ(j["cublas"], "13.1.2");
+  ASSERT_EQ(j["results"].size(), 1u);
+  const json& r = j["results"][0];
+  EXPECT_DOUBLE_EQ(r["seconds"].get<double>(), 1e-3);
+  EXPECT_DOUBLE_EQ(r["cublas_seconds"].get<double>(), 0.5e-3);
+  EXPECT_DOUBLE_EQ(r["ratio"].get<double>(), 0.5);
+  EXPECT_DOUBLE_EQ(r["tflops"].get<double>(), 2.0 * 256 * 128 * 64 / 1e-3 / 1e12);
+  EXPECT_EQ(r["buffer_sets"], 9);  // 1 MB over 2 * (256 * 64 + 128 * 64 + 256 * 128) bytes
+  EXPECT_EQ(r["from_cublas"], 0);
+  EXPECT_EQ(r["right"], true);
+  EXPECT_DOUBLE_EQ(j["summary"]["gemm.step3"]["geometric_mean"].get<double>(), 0.5);
+  const Outcome text = tw("bench gemm" + shape_);
+  EXPECT_NE(text.out.find("gemm.step3: geometric mean of the ratios 0.500, the lowest 0.500"),
+            std::string::npos)
+      << text.out;
+}
+
+TEST_F(TwOnAGpu, BenchFindsAnElementThatNothingWrote) {
+  environment("TW_FAKE_FAULT", "element");
+  const json j = tw_json("bench gemm" + shape_, 1);
+  EXPECT_EQ(j["results"][0]["right"], false);
+  EXPECT_NE(tw("bench gemm" + shape_).out.find("WRONG"), std::string::npos);
+  const json alone = tw_json("bench gemm --no-cublas" + shape_, 1);  // the sample has the last row
+  EXPECT_EQ(alone["results"][0]["right"], false);
+}
+
+TEST_F(TwOnAGpu, BenchGoesOnWithoutCublas) {
+  const json j = tw_json("bench gemm --no-cublas" + shape_);
+  EXPECT_FALSE(j.contains("cublas"));
+  EXPECT_FALSE(j["results"][0].contains("ratio"));
+  EXPECT_EQ(j["results"][0]["right"], true);
+  environment("TW_CUBLAS", "/nonexistent/libcublas.so.13");
+  const Outcome warned = tw("bench gemm" + shape_);
+  EXPECT_EQ(warned.code, 0) << warned.err;
+  EXPECT_NE(warned.err.find("warning: measuring without cuBLAS"), std::string::npos) << warned.err;
+  expect_misuse("bench gemm --cublas /nonexistent/libcublas.so.13" + shape_, "no cuBLAS: /nonexistent");
+  expect_misuse("bench gemm --cublas '" + folder_.string() + "'" + shape_,
+                "it holds neither libcublas.so.13");
 }
 
 TEST_F(Tw, BenchOfGemmsRefusesBadInput) {
