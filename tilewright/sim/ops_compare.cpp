@@ -43,22 +43,33 @@ struct Truth {
         });
   }
 };
-// f32 with ftz, and the half formats through f32.
+// f32 with ftz.
 template <Compare c>
 struct TruthFtz {
-  static uint32_t of(const Warp& w, const Inst& i) {
+  [[gnu::always_inline]] static uint32_t of(const Warp& w, const Inst& i) {
     const auto *a = w.row<float>(i.s[2]), *b = w.row<float>(i.s[3]);
-    return each_lane_mask(kAllLanes, 0, [&](int l) { return compare<c>(flush(a[l]), flush(b[l])); });
+    return each_lane_mask(
+        kAllLanes,
+        0, [&](int l) __attribute__((always_inline)) { return compare<c>(flush(a[l]), flush(b[l])); });
   }
 };
+
+// A number in the order of the 16-bit code's value, a NaN for a NaN.
+template <DType format>
+[[gnu::always_inline]] inline float ordered_half(uint32_t code) {
+  const auto size = static_cast<int32_t>(code & 0x7FFF);
+  const auto place = static_cast<float>((code & 0x8000) ? -size : size);
+  return size > (format == DType::f16 ? 0x7C00 : 0x7F80) ? as_float(kNanF32) : place;
+}
 template <Compare c, DType format, bool high>
 struct TruthHalf {
-  static uint32_t of(const Warp& w, const Inst& i) {
+  [[gnu::always_inline]] static uint32_t of(const Warp& w, const Inst& i) {
     const auto *a = w.row<uint32_t>(i.s[2]), *b = w.row<uint32_t>(i.s[3]);
-    return each_lane_mask(kAllLanes, 0, [&](int l) {
-      const uint32_t x = high ? a[l] >> 16 : a[l] & 0xFFFF, y = high ? b[l] >> 16 : b[l] & 0xFFFF;
-      return compare<c>(to_float(format, x), to_float(format, y));
-    });
+    return each_lane_mask(
+        kAllLanes, 0, [&](int l) __attribute__((always_inline)) {
+          const uint32_t x = high ? a[l] >> 16 : a[l] & 0xFFFF, y = high ? b[l] >> 16 : b[l] & 0xFFFF;
+          return compare<c>(ordered_half<format>(x), ordered_half<format>(y));
+        });
   }
 };
 

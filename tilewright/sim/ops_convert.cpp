@@ -3,11 +3,12 @@
 #include <limits>
 
 #include "tilewright/base/formats.h"
+#include "tilewright/sim/convert.h"
 #include "tilewright/sim/float_math.h"
 #include "tilewright/sim/half_rows.h"
 #include "tilewright/sim/lanes.h"
 
-// PTX ISA, "cvt" and "cvt.pack".
+// PTX ISA, "cvt" between numbers; the packed forms are in ops_convert_packed.cpp.
 namespace tw::sim {
 
 namespace {
@@ -178,22 +179,195 @@ Flow run_convert(Warp& w, const Inst& i, uint32_t lanes) {
 
 // ---- kernels of the common pairs ----
 
-template <class To, class From>
-struct IntegerConvert {
-  static To apply(From v) { return static_cast<To>(v); }
-};
 struct SignedToFloat {
   static float apply(int32_t v) { return static_cast<float>(v); }
 };
 struct UnsignedToFloat {
   static float apply(uint32_t v) { return static_cast<float>(v); }
 };
-// f32 to s32, toward zero, clamped; NaN to 0.
-struct FloatToSigned {
-  static int32_t apply(float v) {
-    const float limited = v < 2147483648.0f ? (v > -2147483648.0f ? v : -2147483648.0f) : 0.0f;
-    const int32_t r = static_cast<int32_t>(limited);
-    return v >= 2147483648.0f ? std::numeric_limits<int32_t>::max() : v == v ? r : 0;
+
+// Integers of any size: the value is extended to Wide (int32_t or int64_t, or unsigned when the source is),
+// clamped, and extended again as a value of the result's type. Row types: uint32_t or uint64_t.
+struct IntegerSpec {
+  int from_shift = 0, to_shift = 0;  // bits of Wide that the types do not have
+  uint64_t low = 0, high = 0;        // the clamp, as Wide
+  uint32_t mask = kAllLanes;         // of a 16-bit result register
+};
+template <class Wide, class ToRow, class FromRow, bool to_signed>
+struct IntegerConvert {
+  [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+    using Plain = std::make_unsigned_t<Wide>;
+    using Result = std::conditional_t<to_signed, std::make_signed_t<Wide>, Plain>;
+    const auto& s = *static_cast<const IntegerSpec*>(i.extra);
+    const auto low = static_cast<Wide>(s.low), high = static_cast<Wide>(s.high);
+    const int from_shift = s.from_shift, to_shift = s.to_shift;
+    const auto* a = w.row<FromRow>(i.s[1]);
+    const uint32_t mask = s.mask;
+    each_lane(
+        lanes, w.row<ToRow>(i.s[0]), [&](int l) __attribute__((always_inline)) {
+          Wide v = static_cast<Wide>(static_cast<Plain>(a[l]) << from_shift) >> from_shift;
+          v = v < low ? low : v;
+          v = v > high ? high : v;
+          const auto r =
+              static_cast<ToRow>(static_cast<Result>(static_cast<Plain>(v) << to_shift) >> to_shift);
+          return sizeof(ToRow) == 4 ? static_cast<ToRow>(r & mask) : r;
+        });
+  }
+};
+
+template <class Wide, class ToRow, class FromRow>
+Handler integer_kernel(bool to_signed) {
+  return to_signed ? handler<IntegerConvert<Wide, ToRow, FromRow, true>>()
+                   : handler<IntegerConvert<Wide, ToRow, FromRow, false>>();
+}
+template <class Signed>
+Handler integer_kernel(const Conversion& c) {
+  using Unsigned = std::make_unsigned_t<Signed>;
+  const bool from_signed = is_signed_type(c.from), to_signed = is_signed_type(c.to);
+  auto by_rows = [&]<class ToRow, class FromRow>(ToRow, FromRow) {
+    return from_signed ? integer_kernel<Signed, ToRow, FromRow>(to_signed)
+                       : integer_kernel<Unsigned, ToRow, FromRow>(to_signed);
+  };
+  if constexpr (sizeof(Signed) == 4) return by_rows(uint32_t{}, uint32_t{});
+  else if (c.from_register == 8)
+    return c.to_register == 8 ? by_rows(uint64_t{}, uint64_t{}) : by_rows(uint32_t{}, uint64_t{});
+  return by_rows(uint64_t{}, uint32_t{});
+}
+
+// What the target type can hold, as a value of `wide` bits that is signed if the source is.
+void clamp_to_target(const Conversion& c, int wide, IntegerSpec& s) {
+  const bool from_signed = is_signed_type(c.from), to_signed = is_signed_type(c.to);
+  const int width = 8 * ptx::bytes(c.to);
+  const uint64_t all = ~uint64_t{0} >> (64 - wide), largest = from_signed ? all >> 1 : all;
+  s.low = from_signed ? largest + 1 : 0;
+  s.high = largest;
+  if (!c.sat) return;
+  s.high = std::min(largest, ~uint64_t{0} >> (64 - width + (to_signed ? 1 : 0)));
+  if (from_signed)
+    s.low = !to_signed ? 0 : width >= wide ? s.low : uint64_t{0} - (uint64_t{1} << (width - 1));
+}
+
+Handler convert_integers(const Conversion& c, IntegerSpec& s) {
+  const int wide = std::max(c.from_register, c.to_register) == 8 ? 64 : 32;
+  if (8 * std::max(ptx::bytes(c.from), ptx::bytes(c.to)) > wide) return nullptr;
+  s.from_shift = wide - 8 * ptx::bytes(c.from);
+  s.to_shift = wide - 8 * ptx::bytes(c.to);
+  if (c.to_register == 2) s.mask = 0xFFFF;
+  clamp_to_target(c, wide, s);
+  return wide == 64 ? integer_kernel<int64_t>(c) : integer_kernel<int32_t>(c);
+}
+
+template <Integral how>
+[[gnu::always_inline]] inline float rounded_integral(float v) {
+  if constexpr (how == Integral::rni) return __builtin_rintf(v);
+  if constexpr (how == Integral::rzi) return __builtin_truncf(v);
+  if constexpr (how == Integral::rmi) return __builtin_floorf(v);
+  if constexpr (how == Integral::rpi) return __builtin_ceilf(v);
+  return v;
+}
+
+// f32 to an integer of up to 32 bits, clamped; NaN to 0. (A subnormal becomes the zero of its sign with .ftz:
+// only then rmi and rpi differ.)
+struct FloatLimits {
+  float low = 0, high = 0;  // of the values that convert as they are
+  uint32_t highest = 0;     // what everything from `top` on becomes
+  float top = 0;
+  uint32_t mask = kAllLanes;
+  bool ftz = false;
+};
+template <Integral how, bool to_signed>
+struct FloatToInteger {
+  [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+    const FloatLimits s = *static_cast<const FloatLimits*>(i.extra);
+    const auto* a = w.row<float>(i.s[1]);
+    each_lane(
+        lanes, w.row<uint32_t>(i.s[0]), [&](int l) __attribute__((always_inline)) {
+          const float v = rounded_integral<how>(s.ftz ? flush(a[l]) : a[l]);
+          float limited = v > s.low ? v : s.low;
+          limited = limited < s.high ? limited : s.high;
+          uint32_t r;
+          if constexpr (to_signed) {
+            r = static_cast<uint32_t>(static_cast<int32_t>(limited));
+          } else {  // the upper half of the range through the lower one
+            const bool upper = limited >= 2147483648.0f;
+            const auto low =
+                static_cast<uint32_t>(static_cast<int32_t>(upper ? limited - 2147483648.0f : limited));
+            r = low ^ (upper ? 0x80000000 : 0);
+          }
+          r = v >= s.top ? s.highest : r;
+          return (v == v ? r : 0) & s.mask;
+        });
+  }
+};
+Handler float_to_integer(const Conversion& c, FloatLimits& s) {
+  const bool to_signed = is_signed_type(c.to);
+  const int digits = 8 * ptx::bytes(c.to) - (to_signed ? 1 : 0);
+  s.highest = kAllLanes >> (32 - digits);
+  s.top = std::ldexp(1.0f, digits);
+  s.high = std::nextafter(s.top, 0.0f);
+  s.low = to_signed ? -s.top : 0.0f;
+  s.mask = c.to_register == 2 ? 0xFFFF : kAllLanes;
+  s.ftz = c.ftz;
+  switch (c.integral) {
+    case Integral::rni:
+      return to_signed ? handler<FloatToInteger<Integral::rni, true>>()
+                       : handler<FloatToInteger<Integral::rni, false>>();
+    case Integral::rmi:
+      return to_signed ? handler<FloatToInteger<Integral::rmi, true>>()
+                       : handler<FloatToInteger<Integral::rmi, false>>();
+    case Integral::rpi:
+      return to_signed ? handler<FloatToInteger<Integral::rpi, true>>()
+                       : handler<FloatToInteger<Integral::rpi, false>>();
+    default:
+      return to_signed ? handler<FloatToInteger<Integral::rzi, true>>()
+                       : handler<FloatToInteger<Integral::rzi, false>>();
+  }
+}
+
+// f32 to f32: rounded to an integer, flushed, saturated. aux: bit 0 ftz, bit 1 sat.
+template <Integral how>
+struct FloatToFloat {
+  [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+    const bool ftz = i.aux & 1, sat = i.aux & 2;
+    const auto* a = w.row<float>(i.s[1]);
+    each_lane(
+        lanes, w.row<float>(i.s[0]), [&](int l) __attribute__((always_inline)) {
+          const float v = rounded_integral<how>(ftz ? flush(a[l]) : a[l]);
+          return sat ? saturate(v) : canonical(v);
+        });
+  }
+};
+Handler float_to_float(Integral how) {
+  switch (how) {
+    case Integral::rni: return handler<FloatToFloat<Integral::rni>>();
+    case Integral::rzi: return handler<FloatToFloat<Integral::rzi>>();
+    case Integral::rmi: return handler<FloatToFloat<Integral::rmi>>();
+    case Integral::rpi: return handler<FloatToFloat<Integral::rpi>>();
+    default: return handler<FloatToFloat<Integral::none>>();
+  }
+}
+
+// Between f32 and f64, to nearest; a NaN keeps its sign and the upper bits of its payload, as on an H200.
+// aux: bit 0 ftz, bit 1 sat.
+struct WidenF32 {
+  [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+    const bool ftz = i.aux & 1;
+    const auto* a = w.row<float>(i.s[1]);
+    each_lane(
+        lanes, w.row<double>(i.s[0]), [&](int l) __attribute__((always_inline)) {
+          return static_cast<double>(ftz ? flush(a[l]) : a[l]);
+        });
+  }
+};
+struct NarrowF64 {
+  [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+    const bool ftz = i.aux & 1, sat = i.aux & 2;
+    const auto* a = w.row<double>(i.s[1]);
+    each_lane(
+        lanes, w.row<float>(i.s[0]), [&](int l) __attribute__((always_inline)) {
+          const auto r = static_cast<float>(a[l]);
+          return sat ? saturate(r) : ftz ? flush(r) : r;
+        });
   }
 };
 
@@ -208,22 +382,6 @@ struct Narrow {
       each_lane(
           lanes,
           w.row<uint32_t>(i.s[0]), [&](int l) __attribute__((always_inline)) { return uint32_t{codes[l]}; });
-    }
-  };
-};
-// s[1] to the high half, s[2] to the low one.
-template <DType format>
-struct NarrowPair {
-  template <VectorLevel level>
-  struct Kernel {
-    [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
-      uint16_t high[32], low[32];
-      narrow_values<format, level>(w.row<float>(i.s[1]), high, 32);
-      narrow_values<format, level>(w.row<float>(i.s[2]), low, 32);
-      each_lane(
-          lanes, w.row<uint32_t>(i.s[0]), [&](int l) __attribute__((always_inline)) {
-            return uint32_t{high[l]} << 16 | low[l];
-          });
     }
   };
 };
@@ -244,146 +402,46 @@ struct WidenBf16 {  // a NaN keeps its bits
   static uint32_t apply(uint32_t code) { return code << 16; }
 };
 
-Handler common_pair(const Conversion& c) {
-  if (c.sat || c.ftz || c.satfinite || c.relu) return nullptr;
-  const bool plain = c.integral == Integral::none && c.rounding == Rounding::rn;
-  if (c.from == Type::f32 && c.to == Type::f16 && plain) return level_handler<Narrow<DType::f16>::Kernel>();
-  if (c.from == Type::f32 && c.to == Type::bf16 && plain) return level_handler<Narrow<DType::bf16>::Kernel>();
-  if (c.from == Type::f16 && c.to == Type::f32 && plain) return level_handler<WidenF16>();
-  if (c.from == Type::bf16 && c.to == Type::f32 && plain) return handler<Unary<WidenBf16, uint32_t>>();
-  if (c.from == Type::f32 && c.to == Type::s32 && c.integral == Integral::rzi)
-    return handler<Unary<FloatToSigned, float, int32_t>>();
-  if (c.from == Type::s32 && c.to == Type::f32 && plain)
-    return handler<Unary<SignedToFloat, int32_t, float>>();
-  if (c.from == Type::u32 && c.to == Type::f32 && plain)
-    return handler<Unary<UnsignedToFloat, uint32_t, float>>();
-  const bool exact_registers = c.to_register == ptx::bytes(c.to) && c.from_register == ptx::bytes(c.from);
-  if (!exact_registers || is_float_type(c.to) || is_float_type(c.from)) return nullptr;
-  if (c.to == Type::u64 || c.to == Type::s64) {
-    if (c.from == Type::u32) return handler<Unary<IntegerConvert<uint64_t, uint32_t>, uint32_t, uint64_t>>();
-    if (c.from == Type::s32) return handler<Unary<IntegerConvert<int64_t, int32_t>, int32_t, int64_t>>();
+// A kernel for the pair, if it has one; fills d.inst.
+bool vector_kernel(Decoding& d, const Conversion& c) {
+  const auto use = [&](Handler h) {
+    d.inst.run = h;
+    d.inst.aux = (c.ftz ? 1u : 0u) | (c.sat ? 2u : 0u);
+    return h != nullptr;
+  };
+  const bool to_float = is_float_type(c.to), from_float = is_float_type(c.from);
+  if (!to_float && !from_float) {
+    IntegerSpec s;
+    const Handler h = convert_integers(c, s);
+    d.inst.extra = d.keep(s);
+    return use(h);
   }
-  if ((c.to == Type::u32 || c.to == Type::s32) && (c.from == Type::u64 || c.from == Type::s64))
-    return handler<Unary<IntegerConvert<uint32_t, uint64_t>, uint64_t, uint32_t>>();
-  if (c.to == Type::u32 || c.to == Type::s32) {
-    if (c.from == Type::u16) return handler<Unary<IntegerConvert<uint32_t, uint16_t>, uint16_t, uint32_t>>();
-    if (c.from == Type::s16) return handler<Unary<IntegerConvert<int32_t, int16_t>, int16_t, int32_t>>();
+  if (c.from == Type::f32 && !to_float && ptx::bytes(c.to) <= 4 && c.to_register <= 4) {
+    FloatLimits s;
+    const Handler h = float_to_integer(c, s);
+    d.inst.extra = d.keep(s);
+    return use(h);
   }
-  if ((c.to == Type::u16 || c.to == Type::s16) && (c.from == Type::u32 || c.from == Type::s32))
-    return handler<Unary<IntegerConvert<uint16_t, uint32_t>, uint32_t, uint16_t>>();
-  return nullptr;
-}
-
-// ---- packed and narrow formats ----
-
-enum class Shape : uint8_t { x1, x2, x4 };
-
-struct PackedConversion {
-  DType to = DType::f16, from = DType::f32;
-  int to_bits = 16, from_bits = 32;  // of one element in its register
-  int count = 2;
-  bool separate = true;  // sources are `count` f32 registers, the highest element first
-  Rounding rounding = Rounding::rn;
-  bool satfinite = false, relu = false, stochastic = false;
-  Slot sources[4];
-  Slot random;
-};
-
-uint32_t convert_element(double v, uint32_t random, const PackedConversion& c) {
-  if (c.relu && !std::isnan(v) && std::signbit(v)) v = 0;
-  if (c.to == DType::tf32) return from_double(c.to, v, c.rounding, c.satfinite) & 0xFFFFE000;
-  if (!c.stochastic) return from_double(c.to, v, c.rounding, c.satfinite);
-  const int bits = c.to == DType::f16 ? 13 : c.to_bits == 4 ? 8 : 16;
-  return from_float_stochastic(c.to, static_cast<float>(v), random & ((1u << bits) - 1), bits, c.satfinite);
-}
-
-// The random bits of element n (0 is the lowest): PTX ISA, "cvt", on `rbits`.
-uint32_t random_of(uint32_t rbits, int n, const PackedConversion& c) {
-  if (c.count == 2) return n == 1 ? rbits >> 16 : rbits & 0xFFFF;
-  if (c.to_bits != 4) return n >= 2 ? rbits >> 16 : rbits & 0xFFFF;  // a, b: upper half; e, f: lower half
-  const uint32_t half = (n & 1) ? rbits >> 16 : rbits & 0xFFFF;
-  return n >= 2 ? half >> 8 : half & 0xFF;
-}
-
-Flow run_packed(Warp& w, const Inst& i, uint32_t lanes) {
-  const auto& c = *static_cast<const PackedConversion*>(i.extra);
-  const uint32_t from_mask = c.from_bits == 32 ? kAllLanes : (1u << c.from_bits) - 1;
-  auto* d = w.row<uint32_t>(i.s[0]);
-  for (int l = 0; l < 32; ++l) {
-    if (!(lanes >> l & 1)) continue;
-    const uint32_t rbits = c.stochastic ? w.row<uint32_t>(c.random)[l] : 0;
-    uint32_t packed = 0;
-    for (int n = 0; n < c.count; ++n) {
-      const uint32_t raw = c.separate ? w.row<uint32_t>(c.sources[c.count - 1 - n])[l]
-                                      : w.row<uint32_t>(c.sources[0])[l] >> (n * c.from_bits) & from_mask;
-      if (c.to == DType::tf32 && c.rounding == Rounding::rna && (raw & 0x7F800000) == 0x7F800000) {
-        // Infinity and NaN are plain bit patterns to this instruction on an H200.
-        packed = (c.satfinite ? raw - 0x1000 : raw + 0x1000) & 0xFFFFE000;
-        continue;
-      }
-      const double v = to_double(c.from, raw);
-      packed |= convert_element(v, random_of(rbits, n, c), c) << (n * c.to_bits);
-    }
-    d[l] = packed;
-  }
-  return Flow::next;
-}
-
-struct NarrowName {
-  std::string_view name;
-  DType dtype;
-  int bits;  // of one element in the register
-  int count;
-};
-constexpr NarrowName kNarrow[] = {
-    {"f16x2", DType::f16, 16, 2},  {"bf16x2", DType::bf16, 16, 2}, {"e4m3x2", DType::e4m3, 8, 2},
-    {"e5m2x2", DType::e5m2, 8, 2}, {"e2m3x2", DType::e2m3, 8, 2},  {"e3m2x2", DType::e3m2, 8, 2},
-    {"e2m1x2", DType::e2m1, 4, 2}, {"ue8m0x2", DType::e8m0, 8, 2}, {"e4m3x4", DType::e4m3, 8, 4},
-    {"e5m2x4", DType::e5m2, 8, 4}, {"e2m3x4", DType::e2m3, 8, 4},  {"e3m2x4", DType::e3m2, 8, 4},
-    {"e2m1x4", DType::e2m1, 4, 4}, {"tf32", DType::tf32, 32, 1},   {"f32", DType::f32, 32, 1},
-};
-
-const NarrowName* take_narrow(Decoding& d) {
-  const auto word = d.take_next();
-  for (const NarrowName& n : kNarrow) {
-    if (n.name == word) return &n;
-  }
-  d.unsupported(tw::format("the format .{}", word));
-}
-
-void decode_packed(Decoding& d, PackedConversion c) {
-  const NarrowName *to = take_narrow(d), *from = take_narrow(d);
-  c.to = to->dtype;
-  c.from = from->dtype;
-  c.to_bits = to->bits;
-  c.from_bits = from->bits;
-  c.count = to->count;
-  c.separate = from->dtype == DType::f32;
-  const int to_bytes = to->bits * to->count <= 16 ? 2 : 4;
-  d.inst.s[0] = d.destination(0, to_bytes);
-  size_t next = 1;
-  if (!c.separate) {
-    c.sources[0] = d.source(next++, from->bits * from->count <= 16 ? 2 : 4);
-  } else if (const auto* v = d.operand(1).as<ptx::Vector>()) {
-    for (size_t n = 0; n < 4; ++n) c.sources[n] = d.float_source(v->elements.at(n), Type::f32);
-    ++next;
-  } else {
-    for (int n = 0; n < c.count; ++n) c.sources[n] = d.float_source(d.operand(next++), Type::f32);
-  }
-  if (c.stochastic) c.random = d.source(next, 4);
-  d.inst.run = &run_packed;
-  const bool plain = c.rounding == Rounding::rn && !c.satfinite && !c.relu && !c.stochastic && c.separate;
-  if (plain && (c.to == DType::f16 || c.to == DType::bf16)) {
-    d.inst.s[1] = c.sources[0];
-    d.inst.s[2] = c.sources[1];
-    d.inst.run = c.to == DType::f16 ? level_handler<NarrowPair<DType::f16>::Kernel>()
-                                    : level_handler<NarrowPair<DType::bf16>::Kernel>();
-  }
-  d.inst.extra = d.keep(c);
+  if (c.satfinite || c.relu || c.rounding != Rounding::rn) return false;
+  if (c.from == Type::f32 && c.to == Type::f32) return use(float_to_float(c.integral));
+  if (c.integral != Integral::none) return false;
+  if (c.from == Type::f32 && c.to == Type::f64 && !c.sat) return use(handler<WidenF32>());
+  if (c.from == Type::f64 && c.to == Type::f32) return use(handler<NarrowF64>());
+  if (c.sat) return false;
+  // An f32 of the size of a subnormal is zero in f16, and no f16 is a subnormal f32.
+  if (c.from == Type::f32 && c.to == Type::f16) return use(level_handler<Narrow<DType::f16>::Kernel>());
+  if (c.from == Type::f16 && c.to == Type::f32) return use(level_handler<WidenF16>());
+  if (c.ftz) return false;
+  if (c.from == Type::f32 && c.to == Type::bf16) return use(level_handler<Narrow<DType::bf16>::Kernel>());
+  if (c.from == Type::bf16 && c.to == Type::f32) return use(handler<Unary<WidenBf16, uint32_t>>());
+  if (c.from == Type::s32 && c.to == Type::f32) return use(handler<Unary<SignedToFloat, int32_t, float>>());
+  if (c.from == Type::u32 && c.to == Type::f32)
+    return use(handler<Unary<UnsignedToFloat, uint32_t, float>>());
+  return false;
 }
 
 void decode_cvt(Decoding& d) {
-  if (d.take("pack")) d.unsupported("cvt.pack");
+  if (d.take("pack")) return decode_cvt_pack(d);
   const auto round = d.take_one_of({"rn", "rz", "rm", "rp", "rna", "rs", "rni", "rzi", "rmi", "rpi"});
   Conversion c{};
   c.rounding = round == "rz"    ? Rounding::rz
@@ -403,12 +461,7 @@ void decode_cvt(Decoding& d) {
   for (size_t n = 1; n < d.ptx.tokens.size(); ++n) {
     const auto word = d.ptx.tokens[n];
     if (!d.taken(n) && (word.ends_with("x2") || word.ends_with("x4") || word == "tf32")) {
-      PackedConversion p;
-      p.rounding = c.rounding;
-      p.satfinite = c.satfinite;
-      p.relu = c.relu;
-      p.stochastic = round == "rs";
-      return decode_packed(d, p);
+      return decode_packed_cvt(d, {c.rounding, c.satfinite, c.relu, round == "rs"});
     }
   }
   c.to = d.take_type();
@@ -421,8 +474,8 @@ void decode_cvt(Decoding& d) {
   d.inst.s[0] = d.destination(0, c.to_register);
   d.inst.s[1] =
       d.operand(1).is<ptx::Immediate>() ? d.float_source(d.operand(1), c.from) : d.source(1, c.from_register);
-  d.inst.run = common_pair(c);
-  if (!d.inst.run) d.inst.run = &run_convert;
+  if (vector_kernel(d, c)) return;
+  d.inst.run = &run_convert;
   d.inst.extra = d.keep(c);
 }
 

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include "tilewright/sim/arithmetic.h"
 #include "tilewright/sim/float_math.h"
@@ -83,71 +84,58 @@ struct FloatTernary {
   }
 };
 
-// Any direction, scalar. aux: bits 0-1 direction, bit 2 ftz, bit 3 sat. Volatile keeps the operation between
-// the changes of the rounding direction.
-template <class F, class T, int operands>
-Flow run_directed(Warp& w, const Inst& i, uint32_t lanes) {
-  const bool ftz = i.aux & 4, sat = i.aux & 8;
-  const T* row[3] = {w.row<T>(i.s[1]), w.row<T>(i.s[2]), operands == 3 ? w.row<T>(i.s[3]) : nullptr};
-  T value[32];
-  {
-    const RoundingScope scope(static_cast<Round>(i.aux & 3));
-    for (int l = 0; l < 32; ++l) {
-      volatile T x[3] = {};
-      for (int n = 0; n < operands; ++n) {
-        T v = row[n][l];
-        if constexpr (sizeof(T) == 4) v = ftz ? flush(v) : v;
-        x[n] = v;
-      }
-      const T a = x[0], b = x[1], c = x[2];
-      volatile T r;
-      if constexpr (operands == 3) {
-        r = F::apply(a, b, c);
-      } else {
-        r = F::apply(a, b);
-        (void)c;
-      }
-      value[l] = r;
-    }
-  }
-  if constexpr (sizeof(T) == 4) {
-    for (T& v : value) v = sat ? saturate(v) : canonical(ftz ? flush(v) : v);
-  }
-  each_lane(lanes, w.row<T>(i.s[0]), [&](int l) { return value[l]; });
-  return Flow::next;
+// The host computes what lies between two of these as it is written: `values` are in memory here.
+[[gnu::always_inline]] inline void computed(const void* values) {
+  asm volatile("" : : "r"(values) : "memory");
 }
 
-// f32x2: both halves of each 64-bit element.
-template <class F, int operands>
-Flow run_pair(Warp& w, const Inst& i, uint32_t lanes) {
-  const bool ftz = i.aux & 4;
-  const float* row[3] = {w.row<float>(i.s[1]), w.row<float>(i.s[2]),
-                         operands == 3 ? w.row<float>(i.s[3]) : nullptr};
-  float value[64];
-  const RoundingScope scope(static_cast<Round>(i.aux & 3));
-  for (int l = 0; l < 64; ++l) {
-    volatile float x[3] = {};
-    for (int n = 0; n < operands; ++n) x[n] = ftz ? flush(row[n][l]) : row[n][l];
-    volatile float r;
-    if constexpr (operands == 3) r = F::apply(x[0], x[1], x[2]);
-    else r = F::apply(float{x[0]}, float{x[1]});
-    value[l] = canonical(ftz ? flush(r) : float{r});
+// Any direction. f32x2 as 64 lanes, both halves of each 64-bit element. aux: bits 0-1 direction, bit 2 ftz,
+// bit 3 sat.
+template <class F, class T, int operands, int elements = 32>
+struct Directed {
+  [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+    const bool ftz = i.aux & 4, sat = i.aux & 8;
+    const T *a = w.row<T>(i.s[1]), *b = w.row<T>(i.s[2]), *c = operands == 3 ? w.row<T>(i.s[3]) : a;
+    T x[3][elements], value[elements];
+    for (int l = 0; l < elements; ++l) {
+      if constexpr (sizeof(T) == 4) {
+        x[0][l] = ftz ? flush(a[l]) : a[l], x[1][l] = ftz ? flush(b[l]) : b[l],
+        x[2][l] = ftz ? flush(c[l]) : c[l];
+      } else {
+        x[0][l] = a[l], x[1][l] = b[l], x[2][l] = c[l];
+      }
+    }
+    computed(x);
+    {
+      const RoundingScope scope(static_cast<Round>(i.aux & 3));
+      computed(x);
+      for (int l = 0; l < elements; ++l) {
+        if constexpr (operands == 3) value[l] = F::apply(x[0][l], x[1][l], x[2][l]);
+        else value[l] = F::apply(x[0][l], x[1][l]);
+      }
+      computed(value);
+    }
+    if constexpr (sizeof(T) == 4) {
+      for (T& v : value) v = sat ? saturate(v) : canonical(ftz ? flush(v) : v);
+    }
+    auto* d = w.row<T>(i.s[0]);
+    constexpr int per_lane = elements / 32;
+    for (int l = 0; l < elements; ++l) d[l] = (lanes >> (l / per_lane) & 1) ? value[l] : d[l];
   }
-  auto* d = w.row<float>(i.s[0]);
-  for (int l = 0; l < 64; ++l) {
-    if (lanes >> (l / 2) & 1) d[l] = value[l];
-  }
-  return Flow::next;
-}
-template <class F, int operands>
+};
+
+// f32x2, to nearest.
+template <class F, int operands, bool ftz>
 struct PairNearest {
   [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
     const auto *a = w.row<float>(i.s[1]), *b = w.row<float>(i.s[2]),
                *c = operands == 3 ? w.row<float>(i.s[3]) : a;
     float value[64];
     for (int l = 0; l < 64; ++l) {
-      if constexpr (operands == 3) value[l] = canonical(F::apply(a[l], b[l], c[l]));
-      else value[l] = canonical(F::apply(a[l], b[l]));
+      const float x = input<float, ftz>(a[l]), y = input<float, ftz>(b[l]);
+      if constexpr (operands == 3)
+        value[l] = result<float, ftz, false>(F::apply(x, y, input<float, ftz>(c[l])));
+      else value[l] = result<float, ftz, false>(F::apply(x, y));
     }
     auto* d = w.row<float>(i.s[0]);
     if (lanes == kAllLanes) {
@@ -187,14 +175,15 @@ void decode_float(Decoding& d, const FloatModifiers& m, Type type) {
   constexpr int operands = std::is_same_v<F, FloatFma> ? 3 : 2;
   float_operands(d, type, operands + 1);
   d.inst.aux = static_cast<uint32_t>(m.round) | (m.ftz ? 4u : 0u) | (m.sat ? 8u : 0u);
-  if (type == Type::f64) {
-    d.inst.run = m.round == Round::rn ? nearest_handler<F, double, false, false>()
-                                      : &run_directed<F, double, operands>;
+  if (m.round != Round::rn) {
+    if (type == Type::f64) d.inst.run = handler<Directed<F, double, operands>>();
+    else if (type == Type::f32) d.inst.run = handler<Directed<F, float, operands>>();
+    else d.inst.run = handler<Directed<F, float, operands, 64>>();
+  } else if (type == Type::f64) {
+    d.inst.run = nearest_handler<F, double, false, false>();
   } else if (type == Type::f32x2) {
     d.inst.run =
-        m.round == Round::rn && !m.ftz ? handler<PairNearest<F, operands>>() : &run_pair<F, operands>;
-  } else if (m.round != Round::rn) {
-    d.inst.run = &run_directed<F, float, operands>;
+        m.ftz ? handler<PairNearest<F, operands, true>>() : handler<PairNearest<F, operands, false>>();
   } else if (m.sat) {
     d.inst.run = m.ftz ? nearest_handler<F, float, true, true>() : nearest_handler<F, float, false, true>();
   } else {
@@ -254,43 +243,20 @@ void decode_mad(Decoding& d) {
   decode_integer_mad(d, d.take_type(), half);
 }
 
-// ---- min, max: aux bit 0 max, 1 ftz, 2 NaN, 3 xorsign.abs, 4 three operands ----
+// ---- min, max ----
 
-template <class T>
-T min_max(T a, T b, uint32_t aux) {
-  const bool sign = std::signbit(a) != std::signbit(b);
-  if (aux & 8) {
-    a = std::fabs(a);
-    b = std::fabs(b);
+template <bool is_max>
+struct MinMaxF64 {
+  [[gnu::always_inline]] static double apply(double a, double b) {
+    const bool a_less = a < b || (a == b && std::signbit(a));  // -0 < +0
+    const double number = a_less == is_max ? b : a;
+    // A NaN of two stays as a GPU leaves it: canonical.
+    return a != a ? (b != b ? std::numeric_limits<double>::quiet_NaN() : b) : b != b ? a : number;
   }
-  const T nan = sizeof(T) == 4 ? static_cast<T>(as_float(kNanF32)) : std::numeric_limits<T>::quiet_NaN();
-  if (std::isnan(a) || std::isnan(b)) {
-    if ((aux & 4) || (std::isnan(a) && std::isnan(b))) return nan;
-    const T r = std::isnan(a) ? b : a;
-    return (aux & 8) ? std::copysign(r, sign ? T{-1} : T{1}) : r;
-  }
-  const bool a_less = a < b || (a == b && std::signbit(a));  // -0 < +0
-  T r = (aux & 1) ? (a_less ? b : a) : (a_less ? a : b);
-  if (aux & 8) r = std::copysign(r, sign ? T{-1} : T{1});
-  return r;
-}
+};
 
-template <class T>
-Flow run_min_max(Warp& w, const Inst& i, uint32_t lanes) {
-  const auto *a = w.row<T>(i.s[1]), *b = w.row<T>(i.s[2]), *c = w.row<T>(i.s[3]);
-  each_lane(lanes, w.row<T>(i.s[0]), [&](int l) {
-    T x = a[l], y = b[l], z = (i.aux & 16) ? c[l] : T{};
-    if constexpr (sizeof(T) == 4) {
-      if (i.aux & 2) x = flush(x), y = flush(y), z = flush(z);
-    }
-    const T r = min_max(x, y, i.aux);
-    return (i.aux & 16) ? min_max(r, z, i.aux) : r;
-  });
-  return Flow::next;
-}
-
-// The two-operand forms of f32, as vector code on the bits.
-template <bool is_max, bool ftz, bool nan>
+// f32, as vector code on the bits.
+template <bool is_max, bool ftz, bool nan, bool xorsign>
 struct MinMaxF32 {
   [[gnu::always_inline]] static uint32_t input(uint32_t v) {
     return ftz && (v & 0x7F800000) == 0 ? v & 0x80000000 : v;
@@ -302,15 +268,44 @@ struct MinMaxF32 {
   }
   [[gnu::always_inline]] static uint32_t apply(uint32_t a, uint32_t b) {
     a = input(a), b = input(b);
+    const uint32_t sign = xorsign ? (a ^ b) & 0x80000000 : 0;
+    if constexpr (xorsign) a &= 0x7FFFFFFF, b &= 0x7FFFFFFF;
     const bool a_nan = (a & 0x7FFFFFFF) > 0x7F800000, b_nan = (b & 0x7FFFFFFF) > 0x7F800000;
     const uint32_t number = (order(a) < order(b)) == is_max ? b : a;
     const uint32_t r = a_nan ? b : b_nan ? a : number;
-    return (nan ? a_nan | b_nan : a_nan & b_nan) ? kNanF32 : r;
+    return (nan ? a_nan | b_nan : a_nan & b_nan) ? kNanF32 : r | sign;
   }
+  // Of two rows, or of three.
+  template <bool three>
+  struct Rows {
+    [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+      const auto *a = w.row<uint32_t>(i.s[1]), *b = w.row<uint32_t>(i.s[2]);
+      if constexpr (!three) {
+        each_lane(
+            lanes,
+            w.row<uint32_t>(i.s[0]), [&](int l) __attribute__((always_inline)) { return apply(a[l], b[l]); });
+      } else {
+        uint32_t both[32];
+        for (int l = 0; l < 32; ++l) both[l] = apply(a[l], b[l]);
+        const auto* c = w.row<uint32_t>(i.s[3]);
+        each_lane(
+            lanes, w.row<uint32_t>(i.s[0]), [&](int l) __attribute__((always_inline)) {
+              return apply(both[l], c[l]);
+            });
+      }
+    }
+  };
 };
-template <bool is_max, bool ftz, bool nan>
-Handler min_max_f32() {
-  return handler<Binary<MinMaxF32<is_max, ftz, nan>, uint32_t>>();
+template <bool is_max, bool ftz, bool nan, bool xorsign>
+Handler min_max_f32(bool three) {
+  using F = MinMaxF32<is_max, ftz, nan, xorsign>;
+  return three ? handler<typename F::template Rows<true>>() : handler<typename F::template Rows<false>>();
+}
+template <bool is_max, bool ftz>
+Handler min_max_f32(bool nan, bool xorsign, bool three) {
+  if (xorsign)
+    return nan ? min_max_f32<is_max, ftz, true, true>(three) : min_max_f32<is_max, ftz, false, true>(three);
+  return nan ? min_max_f32<is_max, ftz, true, false>(three) : min_max_f32<is_max, ftz, false, false>(three);
 }
 
 template <bool is_max>
@@ -323,12 +318,10 @@ void decode_min_max(Decoding& d) {
   d.take_type();
   const size_t operands = d.operand_count();
   float_operands(d, type, operands);
-  d.inst.aux = (is_max ? 1u : 0u) | (ftz ? 2u : 0u) | (nan ? 4u : 0u) | (xorsign ? 8u : 0u) |
-               (operands == 4 ? 16u : 0u);
-  if (type == Type::f64) d.inst.run = &run_min_max<double>;
-  else if (xorsign || operands == 4) d.inst.run = &run_min_max<float>;
-  else if (ftz) d.inst.run = nan ? min_max_f32<is_max, true, true>() : min_max_f32<is_max, true, false>();
-  else d.inst.run = nan ? min_max_f32<is_max, false, true>() : min_max_f32<is_max, false, false>();
+  if (type == Type::f64) d.inst.run = handler<Binary<MinMaxF64<is_max>, double>>();
+  else
+    d.inst.run = ftz ? min_max_f32<is_max, true>(nan, xorsign, operands == 4)
+                     : min_max_f32<is_max, false>(nan, xorsign, operands == 4);
 }
 
 // ---- signs ----
@@ -382,36 +375,54 @@ void decode_copysign(Decoding& d) {
       type == Type::f64 ? handler<Binary<CopySign64, uint64_t>>() : handler<Binary<CopySign32, uint32_t>>();
 }
 
-enum class TestKind : int64_t { finite, infinite, number, notanumber, normal, subnormal };
+// testp on the bits; zeros count as normal.
+enum class TestKind : uint8_t { finite, infinite, number, notanumber, normal, subnormal };
 
-template <class T>
-Flow run_testp(Warp& w, const Inst& i, uint32_t lanes) {
-  const auto* a = w.row<T>(i.s[1]);
-  uint32_t& d = w.mask(i.s[0]);
-  d = each_lane_mask(lanes, d, [&](int l) {
-    const T v = a[l];
-    switch (static_cast<TestKind>(i.imm)) {
-      case TestKind::finite: return std::isfinite(v);
-      case TestKind::infinite: return std::isinf(v);
-      case TestKind::number: return !std::isnan(v);
-      case TestKind::notanumber: return std::isnan(v);
-      case TestKind::normal: return std::isnormal(v) || v == 0;  // zeros count as normal ("testp")
-      case TestKind::subnormal: break;
-    }
-    return std::fpclassify(v) == FP_SUBNORMAL;
-  });
-  return Flow::next;
+template <TestKind kind, class Bits>
+struct TestP {
+  [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+    constexpr int digits = sizeof(Bits) == 4 ? 23 : 52;
+    constexpr Bits infinity = sizeof(Bits) == 4 ? Bits{0x7F800000} : static_cast<Bits>(uint64_t{0x7FF} << 52);
+    const auto* a = w.row<Bits>(i.s[1]);
+    uint32_t& d = w.mask(i.s[0]);
+    d = each_lane_mask(
+        lanes, d, [&](int l) __attribute__((always_inline)) {
+          const Bits size = a[l] & (~Bits{0} >> 1);
+          const bool subnormal = size - 1 < (Bits{1} << digits) - 1;
+          switch (kind) {
+            case TestKind::finite: return size < infinity;
+            case TestKind::infinite: return size == infinity;
+            case TestKind::number: return size <= infinity;
+            case TestKind::notanumber: return size > infinity;
+            case TestKind::normal: return size < infinity && !subnormal;
+            case TestKind::subnormal: return subnormal;
+          }
+          return false;
+        });
+  }
+};
+template <class Bits>
+Handler testp_handler(TestKind kind) {
+  switch (kind) {
+    case TestKind::finite: return handler<TestP<TestKind::finite, Bits>>();
+    case TestKind::infinite: return handler<TestP<TestKind::infinite, Bits>>();
+    case TestKind::number: return handler<TestP<TestKind::number, Bits>>();
+    case TestKind::notanumber: return handler<TestP<TestKind::notanumber, Bits>>();
+    case TestKind::normal: return handler<TestP<TestKind::normal, Bits>>();
+    default: return handler<TestP<TestKind::subnormal, Bits>>();
+  }
 }
 
 void decode_testp(Decoding& d) {
   constexpr std::string_view names[] = {"finite", "infinite", "number", "notanumber", "normal", "subnormal"};
+  auto kind = TestKind::finite;
   for (size_t n = 0; n < 6; ++n) {
-    if (d.take(names[n])) d.inst.imm = static_cast<int64_t>(n);
+    if (d.take(names[n])) kind = static_cast<TestKind>(n);
   }
   const Type type = d.take_type();
   d.inst.s[0] = d.predicate_destination(d.operand(0));
   d.inst.s[1] = d.float_source(d.operand(1), type);
-  d.inst.run = type == Type::f64 ? &run_testp<double> : &run_testp<float>;
+  d.inst.run = type == Type::f64 ? testp_handler<uint64_t>(kind) : testp_handler<uint32_t>(kind);
 }
 
 }  // namespace

@@ -133,51 +133,34 @@ template <DType format>
 }
 
 #if defined(__x86_64__)
-// The same with the sum rounded in two directions: when they differ, the one toward zero with its last bit
-// set is the odd one.
-template <DType format>
-[[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]] void half_fma_avx512(const float* a, const float* b,
-                                                                           const float* c, float* r) {
+// The same in one operation, rounded in two directions: when they differ, the one toward zero with its last
+// bit set is the odd one. Nothing is lost on the way, whatever the exponent of the product.
+[[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]] inline void half_fma_avx512(const float* a,
+                                                                                  const float* b,
+                                                                                  const float* c, float* r) {
   constexpr int down = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC,
                 up = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC, zero = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
-  const __m512 normal = _mm512_set1_ps(0x1p-126f), infinity = _mm512_set1_ps(INFINITY),
-               none = _mm512_setzero_ps();
-  __mmask16 inexact = 0;
   for (int e = 0; e < kCodes; e += 16) {
     const __m512 x = _mm512_loadu_ps(a + e), y = _mm512_loadu_ps(b + e), z = _mm512_loadu_ps(c + e);
-    const __m512 p = _mm512_mul_ps(x, y);
-    const __m512 low = _mm512_maskz_add_round_ps(0xFFFF, p, z, down),
-                 high = _mm512_maskz_add_round_ps(0xFFFF, p, z, up);
-    const __m512i cut = _mm512_castps_si512(_mm512_maskz_add_round_ps(0xFFFF, p, z, zero));
+    const __m512 low = _mm512_fmadd_round_ps(x, y, z, down), high = _mm512_fmadd_round_ps(x, y, z, up);
+    const __m512i cut = _mm512_castps_si512(_mm512_fmadd_round_ps(x, y, z, zero));
     // Overflow: the largest finite value, whose last bit is set. Exact cancellation: +0, as to nearest.
     const __mmask16 between = _mm512_cmp_ps_mask(low, high, _CMP_LT_OQ);
     const __m512i odd = _mm512_mask_or_epi32(cut, between, cut, _mm512_set1_epi32(1));
     _mm512_storeu_ps(r + e, _mm512_castsi512_ps(odd));
-    if constexpr (format == DType::bf16) {
-      const __m512 size = _mm512_abs_ps(p), x_size = _mm512_abs_ps(x), y_size = _mm512_abs_ps(y);
-      __mmask16 tiny = _mm512_cmp_ps_mask(size, normal, _CMP_LT_OQ);
-      tiny = _mm512_mask_cmp_ps_mask(tiny, x_size, none, _CMP_NEQ_OQ);
-      tiny = _mm512_mask_cmp_ps_mask(tiny, y_size, none, _CMP_NEQ_OQ);
-      __mmask16 huge = _mm512_cmp_ps_mask(size, infinity, _CMP_EQ_OQ);
-      huge = _mm512_mask_cmp_ps_mask(huge, x_size, infinity, _CMP_NEQ_OQ);
-      huge = _mm512_mask_cmp_ps_mask(huge, y_size, infinity, _CMP_NEQ_OQ);
-      inexact = static_cast<__mmask16>(inexact | tiny | huge);
-    }
   }
-  if (format == DType::bf16 && inexact) [[unlikely]]
-    wide_fma(a, b, c, r);
 }
 #endif
 
 template <DType format, VectorLevel level>
 [[gnu::always_inline]] inline void fma_rows(const float* a, const float* b, const float* c, float* r) {
 #if defined(__x86_64__)
-  if constexpr (level == VectorLevel::avx512) return half_fma_avx512<format>(a, b, c, r);
+  if constexpr (level == VectorLevel::avx512) return half_fma_avx512(a, b, c, r);
 #endif
   half_fma<format>(a, b, c, r);
 }
 
-template <HalfOp op, DType format>
+template <HalfOp op, DType format, bool ftz>
 struct HalfArithmetic {
   template <VectorLevel level>
   struct Kernel {
@@ -188,7 +171,7 @@ struct HalfArithmetic {
       for (int k = 0; k < operands; ++k) {
         const uint16_t* codes = codes_of(w, i.s[1 + k]);
         uint16_t flushed[kCodes];
-        if (s.ftz) {
+        if constexpr (ftz) {
           for (int e = 0; e < kCodes; ++e) flushed[e] = flush_code(codes[e]);
           codes = flushed;
         }
@@ -201,7 +184,7 @@ struct HalfArithmetic {
         for (int e = 0; e < kCodes; ++e) result[e] = x[e] - y[e];
       } else if constexpr (op == HalfOp::mul) {
         for (int e = 0; e < kCodes; ++e) result[e] = x[e] * y[e];
-        if (s.ftz) {  // flushed when tiny before rounding, as an H200 does
+        if constexpr (ftz) {  // flushed when tiny before rounding, as an H200 does
           for (float& r : result) r = std::fabs(r) < 0x1p-14f ? as_float(as_bits(r) & 0x80000000) : r;
         }
       } else {
@@ -210,13 +193,13 @@ struct HalfArithmetic {
       if (s.sat) {
         for (float& r : result) r = saturate(r);
       }
-      if (lanes == kAllLanes && s.packed && !s.ftz && !s.relu) {
+      if (lanes == kAllLanes && s.packed && !ftz && !s.relu) {
         narrow_values<format, level>(result, w.row<uint16_t>(i.s[0]), kCodes);
         return;
       }
       uint16_t out[kCodes];
       narrow_values<format, level>(result, out, kCodes);
-      if (s.ftz) {
+      if constexpr (ftz) {
         for (uint16_t& c : out) c = flush_code(c);
       }
       if (s.relu) {  // the NaN has no sign
@@ -227,13 +210,20 @@ struct HalfArithmetic {
   };
 };
 
+template <HalfOp op, DType format>
+Handler half_arithmetic(bool ftz) {
+  if constexpr (format == DType::f16)
+    if (ftz) return level_handler<HalfArithmetic<op, format, true>::template Kernel>();
+  return level_handler<HalfArithmetic<op, format, false>::template Kernel>();
+}
+
 template <DType format>
-Handler half_operation(HalfOp op) {
+Handler half_operation(HalfOp op, bool ftz) {
   switch (op) {
-    case HalfOp::add: return level_handler<HalfArithmetic<HalfOp::add, format>::template Kernel>();
-    case HalfOp::sub: return level_handler<HalfArithmetic<HalfOp::sub, format>::template Kernel>();
-    case HalfOp::mul: return level_handler<HalfArithmetic<HalfOp::mul, format>::template Kernel>();
-    case HalfOp::fma: return level_handler<HalfArithmetic<HalfOp::fma, format>::template Kernel>();
+    case HalfOp::add: return half_arithmetic<HalfOp::add, format>(ftz);
+    case HalfOp::sub: return half_arithmetic<HalfOp::sub, format>(ftz);
+    case HalfOp::mul: return half_arithmetic<HalfOp::mul, format>(ftz);
+    case HalfOp::fma: return half_arithmetic<HalfOp::fma, format>(ftz);
     case HalfOp::min: return handler<HalfChoose<format, false>>();
     case HalfOp::max: return handler<HalfChoose<format, true>>();
     case HalfOp::abs: return handler<HalfSign<format, true>>();
@@ -286,7 +276,8 @@ void decode_half(Decoding& d, HalfOp op) {
     d.inst.s[1 + k] = d.float_source(d.operand(static_cast<size_t>(1 + k)), s.packed ? Type::b32 : type);
   }
   d.inst.extra = d.keep(s);
-  d.inst.run = s.format == DType::f16 ? half_operation<DType::f16>(op) : half_operation<DType::bf16>(op);
+  d.inst.run =
+      s.format == DType::f16 ? half_operation<DType::f16>(op, s.ftz) : half_operation<DType::bf16>(op, s.ftz);
 }
 
 void decode_mixed(Decoding& d, HalfOp op, Round round, bool saturated) {

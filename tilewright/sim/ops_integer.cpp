@@ -231,30 +231,33 @@ void add_or_sub(Decoding& d, Type type) {
 enum class Carry : uint8_t { none = 0, in = 1, out = 2, in_out = 3 };
 
 template <class T, bool subtract, Carry carry>
-void carry_chain(Warp& w, const T* a, const T* b, T* d, uint32_t lanes) {
+[[gnu::always_inline]] inline void carry_chain(Warp& w, const T* a, const T* b, T* d, uint32_t lanes) {
   uint32_t& flag = w.mask(kCarry);
   const uint32_t in = flag;
-  uint32_t out = 0;
+  uint32_t over[32];
   T value[32];
   for (int l = 0; l < 32; ++l) {
     // a - b - borrow, the borrow being the flag ("sub.cc": CC.CF holds the borrow-out).
     const T c = (static_cast<int>(carry) & 1) ? static_cast<T>(in >> l & 1) : T{0};
-    const UInt128 x = a[l], y = b[l];
-    const UInt128 sum = subtract ? x - y - c : x + y + c;
-    value[l] = static_cast<T>(sum);
-    out |= static_cast<uint32_t>((sum >> (8 * sizeof(T))) & 1) << l;
+    const T x = a[l], y = b[l];
+    const T first = subtract ? x - y : x + y, sum = subtract ? first - c : first + c;
+    const bool out = subtract ? (x < y) | (first < c) : (first < x) | (sum < first);
+    value[l] = sum;
+    over[l] = out ? 1u << l : 0;
   }
-  for (int l = 0; l < 32; ++l) {
-    if (lanes >> l & 1) d[l] = value[l];
-  }
+  uint32_t out = 0;
+  for (int l = 0; l < 32; ++l) out |= over[l];
+  each_lane(
+      lanes, d, [&](int l) __attribute__((always_inline)) { return value[l]; });
   if (static_cast<int>(carry) & 2) flag = (flag & ~lanes) | (out & lanes);
 }
 
 template <class T, bool subtract, Carry carry>
-Flow add_carry(Warp& w, const Inst& i, uint32_t lanes) {
-  carry_chain<T, subtract, carry>(w, w.row<T>(i.s[1]), w.row<T>(i.s[2]), w.row<T>(i.s[0]), lanes);
-  return Flow::next;
-}
+struct AddCarry {
+  [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+    carry_chain<T, subtract, carry>(w, w.row<T>(i.s[1]), w.row<T>(i.s[2]), w.row<T>(i.s[0]), lanes);
+  }
+};
 
 template <class T, bool high, Carry carry>
 Flow mad_carry(Warp& w, const Inst& i, uint32_t lanes) {
@@ -272,9 +275,9 @@ void decode_carry(Decoding& d, bool in) {
   const bool out = d.take("cc");
   const Type type = d.take_type();
   const auto pick = [&]<class T>(T) -> Handler {
-    if (in && out) return &add_carry<T, subtract, Carry::in_out>;
-    if (in) return &add_carry<T, subtract, Carry::in>;
-    return &add_carry<T, subtract, Carry::out>;
+    if (in && out) return handler<AddCarry<T, subtract, Carry::in_out>>();
+    if (in) return handler<AddCarry<T, subtract, Carry::in>>();
+    return handler<AddCarry<T, subtract, Carry::out>>();
   };
   const int bytes = ptx::bytes(type);
   d.inst.run = bytes == 8 ? pick(uint64_t{}) : pick(uint32_t{});
@@ -421,38 +424,56 @@ void decode_sad(Decoding& d) {
   if (!ok) d.unsupported("this type");
 }
 
-// dp4a, dp2a: sums of products of bytes; aux: bit 0 a is signed, bit 1 b is signed, bit 2 dp2a, bit 3 its
-// high half.
-Flow run_dot(Warp& w, const Inst& i, uint32_t lanes) {
-  const auto *a = w.row<uint32_t>(i.s[1]), *b = w.row<uint32_t>(i.s[2]), *c = w.row<uint32_t>(i.s[3]);
-  const bool a_signed = i.aux & 1, b_signed = i.aux & 2, two = i.aux & 4, high = i.aux & 8;
-  auto byte = [](uint32_t v, int n, bool is_signed) -> int64_t {
-    const auto raw = static_cast<uint8_t>(v >> (8 * n));
-    return is_signed ? int64_t{static_cast<int8_t>(raw)} : int64_t{raw};
-  };
-  auto half = [](uint32_t v, int n, bool is_signed) -> int64_t {
-    const auto raw = static_cast<uint16_t>(v >> (16 * n));
-    return is_signed ? int64_t{static_cast<int16_t>(raw)} : int64_t{raw};
-  };
-  each_lane(lanes, w.row<uint32_t>(i.s[0]), [&](int l) {
-    int64_t sum = c[l];
-    for (int n = 0; n < (two ? 2 : 4); ++n) {
-      const int64_t x = two ? half(a[l], n, a_signed) : byte(a[l], n, a_signed);
-      sum += x * byte(b[l], two && high ? n + 2 : n, b_signed);
+// dp4a: four products of bytes, each of which fits 16 bits; dp2a: two products of halves of a with bytes of
+// b. Summed modulo 2^32.
+template <class A, class B>
+struct Dot4 {
+  [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+    using Product = std::conditional_t<std::is_signed_v<A> || std::is_signed_v<B>, int16_t, uint16_t>;
+    const auto *a = w.row<uint16_t>(i.s[1]), *b = w.row<uint16_t>(i.s[2]);
+    Product even[64], odd[64];
+    for (int e = 0; e < 64; ++e) {
+      even[e] = static_cast<Product>(static_cast<A>(a[e]) * static_cast<B>(b[e]));
+      odd[e] = static_cast<Product>(static_cast<A>(a[e] >> 8) * static_cast<B>(b[e] >> 8));
     }
-    return static_cast<uint32_t>(sum);
-  });
-  return Flow::next;
+    const auto* c = w.row<uint32_t>(i.s[3]);
+    each_lane(
+        lanes, w.row<uint32_t>(i.s[0]), [&](int l) __attribute__((always_inline)) {
+          return c[l] +
+                 static_cast<uint32_t>(int32_t{even[2 * l]} + even[2 * l + 1] + odd[2 * l] + odd[2 * l + 1]);
+        });
+  }
+};
+template <class A, class B, bool high>
+struct Dot2 {
+  [[gnu::always_inline]] static uint32_t apply(uint32_t a, uint32_t b, uint32_t c) {
+    for (int n = 0; n < 2; ++n) {
+      const auto x = static_cast<A>(a >> (16 * n));
+      const auto y = static_cast<B>(b >> (8 * n + (high ? 16 : 0)));
+      c += static_cast<uint32_t>(int32_t{x} * int32_t{y});
+    }
+    return c;
+  }
+};
+template <class A4, class A2, class B>
+Handler dot_handler(bool two, bool high) {
+  if (!two) return handler<Dot4<A4, B>>();
+  return high ? handler<Ternary<Dot2<A2, B, true>, uint32_t>>()
+              : handler<Ternary<Dot2<A2, B, false>, uint32_t>>();
 }
 
 template <bool two>
 void decode_dot(Decoding& d) {
   const auto half = two ? d.take_one_of({"lo", "hi"}) : std::string_view{};
   const Type a = d.take_type(), b = d.take_type();
-  d.inst.aux =
-      (a == Type::s32 ? 1u : 0u) | (b == Type::s32 ? 2u : 0u) | (two ? 4u : 0u) | (half == "hi" ? 8u : 0u);
   plain_operands(d, 4, 4);
-  d.inst.run = &run_dot;
+  const bool b_signed = b == Type::s32, high = half == "hi";
+  if (a == Type::s32)
+    d.inst.run = b_signed ? dot_handler<int8_t, int16_t, int8_t>(two, high)
+                          : dot_handler<int8_t, int16_t, uint8_t>(two, high);
+  else
+    d.inst.run = b_signed ? dot_handler<uint8_t, uint16_t, int8_t>(two, high)
+                          : dot_handler<uint8_t, uint16_t, uint8_t>(two, high);
 }
 
 }  // namespace

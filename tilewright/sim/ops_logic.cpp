@@ -267,29 +267,33 @@ struct BfindShift {
 };
 template <class T>
 struct Brev {
+  template <unsigned step>
+  [[gnu::always_inline]] static T swap(T a) {
+    constexpr T low = static_cast<T>(static_cast<T>(~T{0}) / ((T{1} << step) + 1));  // every second group
+    return static_cast<T>((a >> step & low) | (a & low) << step);
+  }
   static T apply(T a) {
-    T r = 0;
-    for (unsigned n = 0; n < 8 * sizeof(T); ++n)
-      r = static_cast<T>(r | ((a >> n & 1) << (8 * sizeof(T) - 1 - n)));
-    return r;
+    // Neighbouring bits, pairs, and so on change places.
+    a = swap<1>(swap<2>(swap<4>(swap<8>(swap<16>(a)))));
+    if constexpr (sizeof(T) == 8) a = swap<32>(a);
+    return a;
   }
 };
 // "bfe": position and length count in 8 bits; a field that reaches over the top is filled with the sign.
 template <class T>
 struct Bfe {
   static T apply(T a, uint32_t position, uint32_t length) {
-    constexpr uint32_t msb = 8 * sizeof(T) - 1;
+    // The field at the top of the value, zeros or signs above it, then moved down in two steps of less than
+    // the width: a shift by the whole width is no shift in C++.
+    constexpr uint32_t width = 8 * sizeof(T);
     const uint32_t pos = position & 0xFF, len = length & 0xFF;
-    const auto bits = static_cast<std::make_unsigned_t<T>>(a);
-    bool sign = false;
-    if (std::is_signed_v<T> && len != 0) sign = bits >> (pos + len - 1 < msb ? pos + len - 1 : msb) & 1;
-    std::make_unsigned_t<T> field = pos <= msb ? bits >> pos : 0;
-    const uint32_t present = pos <= msb ? (len < msb + 1 - pos ? len : msb + 1 - pos) : 0;
-    const auto mask =
-        present > msb ? ~std::make_unsigned_t<T>{0} : (std::make_unsigned_t<T>{1} << present) - 1;
-    field &= mask;
-    if (sign) field |= ~mask;
-    return static_cast<T>(field);
+    const uint32_t end = pos + len < width ? pos + len : width;  // just above the field
+    const T aligned =
+        static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) << ((width - end) & (width - 1)));
+    const uint32_t down = width - (pos < width ? end - pos : 0);
+    const T field = static_cast<T>(aligned >> (down < width ? down : width - 1));
+    const T none = std::is_signed_v<T> ? field : T{0};  // above the top: the sign
+    return len == 0 ? T{0} : pos >= width ? none : field;
   }
 };
 template <class T>
@@ -297,7 +301,10 @@ struct BfeKernel {
   [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
     const auto* a = w.row<T>(i.s[1]);
     const auto *b = w.row<uint32_t>(i.s[2]), *c = w.row<uint32_t>(i.s[3]);
-    each_lane(lanes, w.row<T>(i.s[0]), [&](int l) { return Bfe<T>::apply(a[l], b[l], c[l]); });
+    each_lane(
+        lanes, w.row<T>(i.s[0]), [&](int l) __attribute__((always_inline)) {
+          return Bfe<T>::apply(a[l], b[l], c[l]);
+        });
   }
 };
 template <class T>
@@ -320,9 +327,8 @@ template <bool wrap>
 struct Bmsk {
   static uint32_t apply(uint32_t a, uint32_t b) {
     const uint32_t start = wrap ? a & 31 : (a < 32 ? a : 32), width = wrap ? b & 31 : (b < 32 ? b : 32);
-    if (start >= 32 || width == 0) return 0;
-    const uint64_t ones = (uint64_t{1} << width) - 1;
-    return static_cast<uint32_t>(ones << start);
+    const uint32_t ones = width == 0 ? 0 : kAllLanes >> ((32 - width) & 31);
+    return start < 32 ? ones << (start & 31) : 0;
   }
 };
 // "szext": extends from the bit at position N - 1; N = 0 gives 0, N >= 32 (clamp) the value itself.
@@ -354,36 +360,44 @@ struct Fns {
 
 // ---- prmt ----
 
-enum class Permute : int64_t { bytes, f4e, b4e, rc8, ecl, ecr, rc16 };
+enum class Permute : uint8_t { bytes, f4e, b4e, rc8, ecl, ecr, rc16 };
 
-uint32_t permute(uint32_t a, uint32_t b, uint32_t selector, Permute mode) {
-  const uint64_t both = uint64_t{b} << 32 | a;
-  uint32_t result = 0;
-  for (uint32_t n = 0; n < 4; ++n) {
-    const uint32_t s = selector & 3;
-    uint32_t index = 0;
-    bool replicate = false;
-    switch (mode) {
-      case Permute::bytes: index = selector >> (4 * n) & 7, replicate = selector >> (4 * n) & 8; break;
-      case Permute::f4e: index = s + n; break;
-      case Permute::b4e: index = (s - n) & 7; break;
-      case Permute::rc8: index = s; break;
-      case Permute::ecl: index = n < s ? s : n; break;
-      case Permute::ecr: index = n < s ? n : s; break;
-      case Permute::rc16: index = (s & 1) * 2 + (n & 1); break;
-    }
-    uint32_t byte = static_cast<uint32_t>(both >> (8 * index)) & 0xFF;
-    if (replicate) byte = byte & 0x80 ? 0xFF : 0;
-    result |= byte << (8 * n);
+// Which byte of {b, a} goes to byte n, and whether its sign is copied to all its bits (0x8).
+template <Permute mode>
+[[gnu::always_inline]] inline uint32_t permute_index(uint32_t selector, uint32_t n) {
+  const uint32_t s = selector & 3;
+  switch (mode) {
+    case Permute::bytes: return selector >> (4 * n) & 15;
+    case Permute::f4e: return s + n;
+    case Permute::b4e: return (s - n) & 7;
+    case Permute::rc8: return s;
+    case Permute::ecl: return n < s ? s : n;
+    case Permute::ecr: return n < s ? n : s;
+    case Permute::rc16: return (s & 1) * 2 + (n & 1);
   }
-  return result;
+  return 0;
 }
-
-Flow run_prmt(Warp& w, const Inst& i, uint32_t lanes) {
-  const auto *a = w.row<uint32_t>(i.s[1]), *b = w.row<uint32_t>(i.s[2]), *c = w.row<uint32_t>(i.s[3]);
-  const auto mode = static_cast<Permute>(i.imm);
-  each_lane(lanes, w.row<uint32_t>(i.s[0]), [&](int l) { return permute(a[l], b[l], c[l], mode); });
-  return Flow::next;
+template <Permute mode>
+struct Prmt {
+  [[gnu::always_inline]] static uint32_t apply(uint32_t a, uint32_t b, uint32_t selector) {
+    uint32_t result = 0;
+    for (uint32_t n = 0; n < 4; ++n) {
+      const uint32_t index = permute_index<mode>(selector, n);
+      const uint32_t byte = ((index & 4) ? b : a) >> (8 * (index & 3)) & 0xFF;
+      const uint32_t sign = (byte >> 7) * 0xFF;
+      result |= ((index & 8) ? sign : byte) << (8 * n);
+    }
+    return result;
+  }
+};
+Handler permute_handler(std::string_view mode) {
+  if (mode == "f4e") return handler<Ternary<Prmt<Permute::f4e>, uint32_t>>();
+  if (mode == "b4e") return handler<Ternary<Prmt<Permute::b4e>, uint32_t>>();
+  if (mode == "rc8") return handler<Ternary<Prmt<Permute::rc8>, uint32_t>>();
+  if (mode == "ecl") return handler<Ternary<Prmt<Permute::ecl>, uint32_t>>();
+  if (mode == "ecr") return handler<Ternary<Prmt<Permute::ecr>, uint32_t>>();
+  if (mode == "rc16") return handler<Ternary<Prmt<Permute::rc16>, uint32_t>>();
+  return handler<Ternary<Prmt<Permute::bytes>, uint32_t>>();
 }
 
 // A constant selector without sign replication: four bytes, each of a or b.
@@ -409,11 +423,7 @@ void decode_prmt(Decoding& d) {
   d.take_type();
   const auto mode = d.take_one_of({"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"});
   plain_operands(d, 4, 4);
-  constexpr std::string_view names[] = {"", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16"};
-  for (size_t n = 0; n < 7; ++n) {
-    if (names[n] == mode) d.inst.imm = static_cast<int64_t>(n);
-  }
-  d.inst.run = &run_prmt;
+  d.inst.run = permute_handler(mode);
   const auto* constant = d.operand(3).as<ptx::Immediate>();
   if (mode.empty() && constant && (constant->bits & 0x8888) == 0) {
     d.inst.imm = static_cast<int64_t>(constant->bits);

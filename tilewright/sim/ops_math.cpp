@@ -1,14 +1,16 @@
 #include <cmath>
+#include <cstring>
 
 #include "tilewright/base/formats.h"
+#include "tilewright/sim/approximate.h"
 #include "tilewright/sim/arithmetic.h"
 #include "tilewright/sim/float_math.h"
+#include "tilewright/sim/half_rows.h"
 #include "tilewright/sim/lanes.h"
 
 // PTX ISA, "Floating-Point Instructions": div, rcp, sqrt, rsqrt, sin, cos, lg2, ex2, tanh. The .approx forms
-// are computed in double and rounded to nearest: they lie within the errors the ISA allows, but a GPU's own
-// approximation may differ from them by those errors (for f32: ex2, lg2, rcp, rsqrt, sqrt a few units in the
-// last place; sin, cos 2^-20.5 absolute; tanh 2^-11 relative).
+// lie within the errors the ISA allows (approximate.h), but a GPU's own approximation may differ from them by
+// those.
 namespace tw::sim {
 
 namespace {
@@ -33,65 +35,43 @@ double evaluate(Function f, double v) {
 
 struct MathSpec {
   Function function;
-  bool ftz = false;
 };
 
-Flow run_approx_f32(Warp& w, const Inst& i, uint32_t lanes) {
-  const auto& s = *static_cast<const MathSpec*>(i.extra);
-  const auto* a = w.row<float>(i.s[1]);
-  float value[32] = {};
-  for (int l = 0; l < 32; ++l) {
-    if (!(lanes >> l & 1)) continue;
-    const auto r = static_cast<float>(evaluate(s.function, s.ftz ? flush(a[l]) : a[l]));
-    value[l] = canonical(s.ftz ? flush(r) : r);
-  }
-  each_lane(lanes, w.row<float>(i.s[0]), [&](int l) { return value[l]; });
-  return Flow::next;
+template <Function f, bool ftz, Precision precision = Precision::f32>
+[[gnu::always_inline]] inline float approximate(float x) {
+  if constexpr (f == Function::rcp) return 1.0f / x;
+  if constexpr (f == Function::sqrt) return __builtin_sqrtf(x);
+  if constexpr (f == Function::rsqrt) return approximate_rsqrt(x);
+  if constexpr (f == Function::sin) return approximate_sine<0>(x);
+  if constexpr (f == Function::cos) return approximate_sine<1>(x);
+  if constexpr (f == Function::lg2) return approximate_log2(x);
+  if constexpr (f == Function::ex2) return approximate_exp2<ftz, precision>(x);
+  return approximate_tanh<precision>(x);
 }
 
-// 2^x as vector code: x = n + f with |f| <= 1/2; 2^f = 1 + f q(f) in double, q by a Remez exchange (relative
-// error of 2^f below 5e-11, none at f = 0), scaled by the exponent; one rounding to f32 at the end.
-template <bool ftz>
-struct Exp2 {
-  [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
-    constexpr double magic =
-        6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer in the low bits
-    const auto* a = w.row<float>(i.s[1]);
-    float x[32], r[32];
-    for (int l = 0; l < 32; ++l) {
-      const float v = ftz ? flush(a[l]) : a[l];
-      x[l] = v > -200.0f ? (v < 200.0f ? v : 200.0f) : -200.0f;
-    }
-    for (int l = 0; l < 32; ++l) {
-      const double wide = x[l], shifted = wide + magic;
-      const double f = wide - (shifted - magic);
-      const uint64_t exponent = (std::bit_cast<uint64_t>(shifted) + 1023) << 52;
-      double p = __builtin_fma(0.0000151961562713935712, f, 0.000154667563059500542);
-      p = __builtin_fma(p, f, 0.0013333935056542881);
-      p = __builtin_fma(p, f, 0.00961803813211011838);
-      p = __builtin_fma(p, f, 0.0555041036599077211);
-      p = __builtin_fma(p, f, 0.240226510665606161);
-      p = __builtin_fma(p, f, 0.693147180704532088);
-      r[l] = static_cast<float>(__builtin_fma(p, f, 1.0) * std::bit_cast<double>(exponent));
-    }
-    each_lane(
-        lanes, w.row<float>(i.s[0]), [&](int l) __attribute__((always_inline)) {
-          return as_float(a[l] == a[l] ? as_bits(ftz ? flush(r[l]) : r[l]) : kNanF32);
-        });
-  }
-};
-
-// 1 / x and sqrt(x), to nearest: the same as from double, whose 53 bits are more than 2 * 24 + 2.
 template <Function f, bool ftz>
-struct NearestF32 {
+struct ApproximateF32 {
   [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
     const auto* a = w.row<float>(i.s[1]);
+    if constexpr (f == Function::sin || f == Function::cos) {
+      uint32_t large = 0;
+      for (int l = 0; l < 32; ++l) large |= std::fabs(a[l]) > kLargestAngle ? 1u : 0u;
+      if (large) [[unlikely]]
+        return one_by_one(w, i, lanes);
+    }
     each_lane(
         lanes, w.row<float>(i.s[0]), [&](int l) __attribute__((always_inline)) {
-          const float x = ftz ? flush(a[l]) : a[l];
-          const float r = f == Function::rcp ? 1.0f / x : __builtin_sqrtf(x);
+          if constexpr (f == Function::ex2) return approximate_exp2<ftz>(a[l]);
+          const float r = approximate<f, ftz>(ftz ? flush(a[l]) : a[l]);
           return canonical(ftz ? flush(r) : r);
         });
+  }
+  [[gnu::noinline]] static void one_by_one(Warp& w, const Inst& i, uint32_t lanes) {
+    const auto* a = w.row<float>(i.s[1]);
+    each_lane(lanes, w.row<float>(i.s[0]), [&](int l) {
+      const auto r = static_cast<float>(evaluate(f, ftz ? flush(a[l]) : a[l]));
+      return canonical(ftz ? flush(r) : r);
+    });
   }
 };
 
@@ -110,26 +90,31 @@ Flow run_approx_f64(Warp& w, const Inst& i, uint32_t lanes) {
   return Flow::next;
 }
 
-struct HalfMath {
-  Function function;
-  DType format;
-  bool packed, ftz;
-};
-Flow run_approx_half(Warp& w, const Inst& i, uint32_t lanes) {
-  const auto& s = *static_cast<const HalfMath*>(i.extra);
-  const auto* a = w.row<uint32_t>(i.s[1]);
-  auto one = [&](uint32_t code) {
-    if (s.ftz && (code & 0x7F80) == 0) code &= 0x8000;  // bf16
-    uint32_t r = from_double(s.format, evaluate(s.function, to_double(s.format, code)));
-    if (s.ftz && (r & 0x7F80) == 0) r &= 0x8000;
-    return r;
+// ex2 and tanh of 16-bit codes. aux: bit 0 packed, bit 1 ftz.
+template <Function f, DType format>
+struct ApproximateHalf {
+  template <VectorLevel level>
+  struct Kernel {
+    [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+      constexpr int codes = 64;
+      const auto* a = w.row<uint16_t>(i.s[1]);
+      float value[codes];
+      uint16_t result[codes];
+      widen_codes<format, level>(a, value, codes);
+      // 2^x of a subnormal is 1, and what is zero here is zero in f16 too; there is no .ftz for f16.
+      for (float& v : value) v = approximate<f, true, Precision::half>(v);
+      narrow_values<format, level>(value, result, codes);
+      if (i.aux & 2)
+        for (uint16_t& c : result) c = (c & 0x7F80) ? c : static_cast<uint16_t>(c & 0x8000);
+      uint32_t words[32];
+      std::memcpy(words, result, sizeof words);
+      const uint32_t mask = (i.aux & 1) ? kAllLanes : 0xFFFF;
+      each_lane(
+          lanes,
+          w.row<uint32_t>(i.s[0]), [&](int l) __attribute__((always_inline)) { return words[l] & mask; });
+    }
   };
-  each_lane(lanes, w.row<uint32_t>(i.s[0]), [&](int l) {
-    const uint32_t low = one(a[l] & 0xFFFF);
-    return s.packed ? one(a[l] >> 16) << 16 | low : low;
-  });
-  return Flow::next;
-}
+};
 
 // ---- correctly rounded div, rcp and sqrt. aux: bits 0-1 direction, bit 2 ftz ----
 
@@ -162,13 +147,45 @@ Flow run_exact(Warp& w, const Inst& i, uint32_t lanes) {
   return Flow::next;
 }
 
+// To nearest, as vector code.
+template <Exact what, class T, bool ftz>
+struct NearestExact {
+  [[gnu::always_inline]] static T flushed(T v) {
+    if constexpr (ftz && sizeof(T) == 4) return flush(v);
+    else return v;
+  }
+  [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+    const auto *a = w.row<T>(i.s[1]), *b = w.row<T>(i.s[what == Exact::div ? 2 : 1]);
+    each_lane(
+        lanes, w.row<T>(i.s[0]), [&](int l) __attribute__((always_inline)) {
+          const T x = flushed(a[l]), y = flushed(b[l]);
+          T r;
+          if constexpr (what == Exact::div) r = x / y;
+          else if constexpr (what == Exact::rcp) r = T{1} / x;
+          else if constexpr (sizeof(T) == 4) r = __builtin_sqrtf(x);
+          else r = __builtin_sqrt(x);
+          return canonical(flushed(r));
+        });
+  }
+};
+template <class T, bool ftz>
+Handler nearest_exact(Exact what) {
+  switch (what) {
+    case Exact::div: return handler<NearestExact<Exact::div, T, ftz>>();
+    case Exact::rcp: return handler<NearestExact<Exact::rcp, T, ftz>>();
+    default: return handler<NearestExact<Exact::sqrt, T, ftz>>();
+  }
+}
+
 void decode_exact(Decoding& d, Exact what, Type type, std::string_view round, bool ftz) {
   d.inst.imm = static_cast<int64_t>(what);
   d.inst.aux = (round == "rz" ? 1u : round == "rm" ? 2u : round == "rp" ? 3u : 0u) | (ftz ? 4u : 0u);
   d.inst.s[0] = d.destination(0, ptx::bytes(type));
   d.inst.s[1] = d.float_source(d.operand(1), type);
   if (what == Exact::div) d.inst.s[2] = d.float_source(d.operand(2), type);
-  d.inst.run = type == Type::f64 ? &run_exact<double> : &run_exact<float>;
+  if (d.inst.aux & 3) d.inst.run = type == Type::f64 ? &run_exact<double> : &run_exact<float>;
+  else if (type == Type::f64) d.inst.run = nearest_exact<double, false>(what);
+  else d.inst.run = ftz ? nearest_exact<float, true>(what) : nearest_exact<float, false>(what);
 }
 
 void decode_div(Decoding& d) {
@@ -193,30 +210,29 @@ void decode_math(Decoding& d) {
     case Type::f32:
       d.inst.s[0] = d.destination(0, 4);
       d.inst.s[1] = d.float_source(d.operand(1), type);
-      d.inst.extra = d.keep(MathSpec{f, ftz});
-      d.inst.run = &run_approx_f32;
-      if constexpr (f == Function::ex2) d.inst.run = ftz ? handler<Exp2<true>>() : handler<Exp2<false>>();
-      if constexpr (f == Function::rcp || f == Function::sqrt)
-        d.inst.run = ftz ? handler<NearestF32<f, true>>() : handler<NearestF32<f, false>>();
+      d.inst.run = ftz ? handler<ApproximateF32<f, true>>() : handler<ApproximateF32<f, false>>();
       return;
     case Type::f64:
       d.inst.s[0] = d.destination(0, 8);
       d.inst.s[1] = d.float_source(d.operand(1), type);
-      d.inst.extra = d.keep(MathSpec{f, true});
+      d.inst.extra = d.keep(MathSpec{f});
       d.inst.run = &run_approx_f64;
       return;
     case Type::f16:
     case Type::f16x2:
     case Type::bf16:
-    case Type::bf16x2: {
-      const bool packed = type == Type::f16x2 || type == Type::bf16x2;
-      const DType format = type == Type::f16 || type == Type::f16x2 ? DType::f16 : DType::bf16;
-      d.inst.s[0] = d.destination(0, packed ? 4 : 2);
-      d.inst.s[1] = d.source(1, packed ? 4 : 2);
-      d.inst.extra = d.keep(HalfMath{f, format, packed, ftz});
-      d.inst.run = &run_approx_half;
-      return;
-    }
+    case Type::bf16x2:
+      if constexpr (f == Function::ex2 || f == Function::tanh) {
+        const bool packed = type == Type::f16x2 || type == Type::bf16x2;
+        d.inst.s[0] = d.destination(0, packed ? 4 : 2);
+        d.inst.s[1] = d.source(1, packed ? 4 : 2);
+        d.inst.aux = (packed ? 1u : 0u) | (ftz ? 2u : 0u);
+        d.inst.run = type == Type::f16 || type == Type::f16x2
+                         ? level_handler<ApproximateHalf<f, DType::f16>::template Kernel>()
+                         : level_handler<ApproximateHalf<f, DType::bf16>::template Kernel>();
+        return;
+      }
+      [[fallthrough]];
     default: d.unsupported("this type");
   }
 }

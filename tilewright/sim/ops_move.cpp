@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "tilewright/base/formats.h"
 #include "tilewright/sim/cluster.h"
@@ -103,6 +104,25 @@ struct PackWords {
   static uint64_t apply(uint32_t a, uint32_t b) { return uint64_t{b} << 32 | a; }
 };
 
+// A whole of 32 or 64 bits into two pieces.
+template <class Whole>
+struct UnpackPair {
+  [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+    constexpr int bits = 4 * sizeof(Whole);
+    constexpr auto mask = static_cast<uint32_t>(~uint64_t{0} >> (64 - bits));
+    Whole whole[32];  // either destination may be the source
+    std::memcpy(whole, w.row<Whole>(i.s[1]), sizeof whole);
+    const auto& p = *static_cast<const Pieces*>(i.extra);
+    for (int n = 0; n < 2; ++n) {
+      if (!p.used[n]) continue;
+      each_lane(
+          lanes, w.row<uint32_t>(p.slot[n]), [&](int l) __attribute__((always_inline)) {
+            return static_cast<uint32_t>(whole[l] >> (n * bits)) & mask;
+          });
+    }
+  }
+};
+
 void decode_move_vector(Decoding& d, Type type, const ptx::Vector& v, bool pack) {
   const int bytes = ptx::bytes(type);
   Pieces p;
@@ -125,6 +145,8 @@ void decode_move_vector(Decoding& d, Type type, const ptx::Vector& v, bool pack)
     d.inst.run = bytes == 4 ? handler<Binary<PackHalves, uint32_t>>()
                             : handler<Binary<PackWords, uint32_t, uint64_t>>();
   }
+  if (!pack && p.count == 2 && bytes <= 8 && bytes >= 4)
+    d.inst.run = bytes == 4 ? handler<UnpackPair<uint32_t>>() : handler<UnpackPair<uint64_t>>();
   d.inst.extra = d.keep(p);
 }
 
@@ -322,18 +344,24 @@ void decode_selp(Decoding& d) {
   d.inst.run = bytes == 8 ? handler<Select<uint64_t>>() : handler<Select<uint32_t>>();
 }
 
-// slct: a where c >= 0, else b. aux: bit 0 c is f32, bit 1 with ftz.
+// slct: a where c >= 0, else b. Bits of f32 below zero, or NaN: above 0x80000000 or above infinity.
+template <class T, bool from_float, bool ftz>
+struct SelectBySign {
+  [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+    const auto *a = w.row<T>(i.s[1]), *b = w.row<T>(i.s[2]);
+    const auto* c = w.row<uint32_t>(i.s[3]);
+    each_lane(
+        lanes, w.row<T>(i.s[0]), [&](int l) __attribute__((always_inline)) {
+          const uint32_t bits = ftz && (c[l] & 0x7F800000) == 0 ? 0 : c[l];
+          const bool first = from_float ? bits <= 0x7F800000 || bits == 0x80000000 : bits < 0x80000000;
+          return first ? a[l] : b[l];
+        });
+  }
+};
 template <class T>
-Flow run_slct(Warp& w, const Inst& i, uint32_t lanes) {
-  const auto *a = w.row<T>(i.s[1]), *b = w.row<T>(i.s[2]);
-  const auto* c = w.row<uint32_t>(i.s[3]);
-  each_lane(lanes, w.row<T>(i.s[0]), [&](int l) {
-    if (!(i.aux & 1)) return static_cast<int32_t>(c[l]) >= 0 ? a[l] : b[l];
-    float f = std::bit_cast<float>(c[l]);
-    if ((i.aux & 2) && std::fpclassify(f) == FP_SUBNORMAL) f = 0;
-    return f >= 0 ? a[l] : b[l];
-  });
-  return Flow::next;
+Handler select_by_sign(bool from_float, bool ftz) {
+  if (!from_float) return handler<SelectBySign<T, false, false>>();
+  return ftz ? handler<SelectBySign<T, true, true>>() : handler<SelectBySign<T, true, false>>();
 }
 
 void decode_slct(Decoding& d) {
@@ -344,8 +372,8 @@ void decode_slct(Decoding& d) {
   d.inst.s[1] = d.float_source(d.operand(1), type);
   d.inst.s[2] = d.float_source(d.operand(2), type);
   d.inst.s[3] = d.float_source(d.operand(3), selector);
-  d.inst.aux = (selector == Type::f32 ? 1u : 0u) | (ftz ? 2u : 0u);
-  d.inst.run = bytes == 8 ? &run_slct<uint64_t> : &run_slct<uint32_t>;
+  d.inst.run = bytes == 8 ? select_by_sign<uint64_t>(selector == Type::f32, ftz)
+                          : select_by_sign<uint32_t>(selector == Type::f32, ftz);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "tilewright/sim/cluster.h"
 #include "tilewright/sim/lanes.h"
@@ -154,71 +155,95 @@ void decode_match(Decoding& d) {
 
 // ---- redux ----
 
-enum class Redux : uint32_t { add, min, max, umin, umax, and_, or_, xor_, fmin, fmax };
+// F combines two values; lanes that take no part count as `identity`.
+template <class F>
+struct ReduxInteger {
+  [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+    const auto* a = w.row<uint32_t>(i.s[1]);
+    uint32_t value[32];
+    for (int l = 0; l < 32; ++l) value[l] = (lanes >> l & 1) ? a[l] : F::identity;
+    for (int distance = 16; distance > 0; distance /= 2)
+      for (int l = 0; l < distance; ++l) value[l] = F::apply(value[l], value[l + distance]);
+    const uint32_t r = value[0];
+    each_lane(
+        lanes, w.row<uint32_t>(i.s[0]), [&](int) __attribute__((always_inline)) { return r; });
+  }
+};
+struct ReduxAdd {
+  static constexpr uint32_t identity = 0;
+  static uint32_t apply(uint32_t a, uint32_t b) { return a + b; }
+};
+struct ReduxAnd {
+  static constexpr uint32_t identity = kAllLanes;
+  static uint32_t apply(uint32_t a, uint32_t b) { return a & b; }
+};
+struct ReduxOr {
+  static constexpr uint32_t identity = 0;
+  static uint32_t apply(uint32_t a, uint32_t b) { return a | b; }
+};
+struct ReduxXor {
+  static constexpr uint32_t identity = 0;
+  static uint32_t apply(uint32_t a, uint32_t b) { return a ^ b; }
+};
+template <class T, bool is_max>
+struct ReduxExtreme {
+  static constexpr auto identity =
+      static_cast<uint32_t>(is_max ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max());
+  static uint32_t apply(uint32_t a, uint32_t b) {
+    const auto x = static_cast<T>(a), y = static_cast<T>(b);
+    return static_cast<uint32_t>((x < y) == is_max ? y : x);
+  }
+};
 
-Flow run_redux(Warp& w, const Inst& i, uint32_t lanes) {
+// f32 min and max; aux: bit 0 max, bit 1 of magnitudes, bit 2 a NaN wins (else it counts only when all are
+// NaN).
+Flow run_redux_float(Warp& w, const Inst& i, uint32_t lanes) {
   const auto* a = w.row<uint32_t>(i.s[1]);
-  const auto op = static_cast<Redux>(i.aux & 0xFF);
-  const bool absolute = i.aux & 0x100, nan = i.aux & 0x200;
-  auto as_float = [&](uint32_t bits) { return std::bit_cast<float>(absolute ? bits & 0x7FFFFFFF : bits); };
-  uint32_t r = 0;
+  const bool is_max = i.aux & 1, nan = i.aux & 4;
+  const uint32_t keep = (i.aux & 2) ? 0x7FFFFFFF : kAllLanes;
+  float r = 0;
   bool first = true, any_nan = false;
   for (uint32_t l = 0; l < kLanes; ++l) {
     if (!(lanes >> l & 1)) continue;
-    const uint32_t v = a[l];
-    if (op >= Redux::fmin) {
-      const float f = as_float(v);
-      if (f != f) {
-        any_nan = true;
-        continue;
-      }
-      const float old = std::bit_cast<float>(r);
-      const bool less = f < old || (f == old && std::signbit(f));
-      if (first || (op == Redux::fmin) == less) r = std::bit_cast<uint32_t>(f);
-      first = false;
+    const auto f = std::bit_cast<float>(a[l] & keep);
+    if (f != f) {
+      any_nan = true;
       continue;
     }
-    if (first) {
-      r = v;
-      first = false;
-      continue;
-    }
-    switch (op) {
-      case Redux::add: r += v; break;
-      case Redux::min:
-        r = static_cast<uint32_t>(std::min(static_cast<int32_t>(r), static_cast<int32_t>(v)));
-        break;
-      case Redux::max:
-        r = static_cast<uint32_t>(std::max(static_cast<int32_t>(r), static_cast<int32_t>(v)));
-        break;
-      case Redux::umin: r = std::min(r, v); break;
-      case Redux::umax: r = std::max(r, v); break;
-      case Redux::and_: r &= v; break;
-      case Redux::or_: r |= v; break;
-      default: r ^= v;
-    }
+    const bool less = f < r || (f == r && std::signbit(f));
+    if (first || is_max != less) r = f;
+    first = false;
   }
-  if (op >= Redux::fmin && (first || (nan && any_nan))) r = 0x7FFFFFFF;
-  each_lane(lanes, w.row<uint32_t>(i.s[0]), [&](int) { return r; });
+  const uint32_t bits = first || (nan && any_nan) ? 0x7FFFFFFF : std::bit_cast<uint32_t>(r);
+  each_lane(lanes, w.row<uint32_t>(i.s[0]), [&](int) { return bits; });
   return Flow::next;
+}
+
+Handler redux_integer(std::string_view op, bool is_signed) {
+  if (op == "add") return handler<ReduxInteger<ReduxAdd>>();
+  if (op == "and") return handler<ReduxInteger<ReduxAnd>>();
+  if (op == "or") return handler<ReduxInteger<ReduxOr>>();
+  if (op == "xor") return handler<ReduxInteger<ReduxXor>>();
+  if (op == "min")
+    return is_signed ? handler<ReduxInteger<ReduxExtreme<int32_t, false>>>()
+                     : handler<ReduxInteger<ReduxExtreme<uint32_t, false>>>();
+  return is_signed ? handler<ReduxInteger<ReduxExtreme<int32_t, true>>>()
+                   : handler<ReduxInteger<ReduxExtreme<uint32_t, true>>>();
 }
 
 void decode_redux(Decoding& d) {
   const auto op = d.take_one_of({"add", "min", "max", "and", "or", "xor"});
   const bool absolute = d.take("abs"), nan = d.take("NaN");
   const Type type = d.take_type();
-  const bool is_unsigned = type == Type::u32, is_float = type == Type::f32;
-  Redux r = Redux::add;
-  if (op == "min") r = is_float ? Redux::fmin : is_unsigned ? Redux::umin : Redux::min;
-  if (op == "max") r = is_float ? Redux::fmax : is_unsigned ? Redux::umax : Redux::max;
-  if (op == "and") r = Redux::and_;
-  if (op == "or") r = Redux::or_;
-  if (op == "xor") r = Redux::xor_;
-  d.inst.aux = static_cast<uint32_t>(r) | (absolute ? 0x100u : 0u) | (nan ? 0x200u : 0u);
+  if (type == Type::f32) {
+    d.inst.aux = (op == "max" ? 1u : 0u) | (absolute ? 2u : 0u) | (nan ? 4u : 0u);
+    d.inst.run = &run_redux_float;
+  } else {
+    d.inst.run = redux_integer(op, type == Type::s32);
+  }
   d.inst.s[0] = d.destination(0, 4);
   d.inst.s[1] = d.source(1, 4);
   decode_members(d, d.operand(2));
-  d.inst.run = &run_redux;
 }
 
 // ---- elect: the lowest lane of the mask leads. s[0] its index, s[1] the predicate ----
