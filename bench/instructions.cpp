@@ -149,11 +149,14 @@ constexpr Instruction list[] = {
     {Kind::floating, "cvt.rn.f16x2.f32", "cvt.rn.f16x2.f32 %r#, 0f3F8CCCCD, 0f3EAAAAAB;"},
     {Kind::floating, "cvt.rn.bf16x2.f32", "cvt.rn.bf16x2.f32 %r#, 0f3F8CCCCD, 0f3EAAAAAB;"},
     {Kind::floating, "cvt.rn.relu.f16x2.f32", "cvt.rn.relu.f16x2.f32 %r#, 0f3F8CCCCD, 0f3EAAAAAB;"},
-    {Kind::floating, "cvt.rn.satfinite.e4m3x2.f32", "cvt.rn.satfinite.e4m3x2.f32 %h#, 0f3F8CCCCD, 0f3EAAAAAB;"},
-    {Kind::floating, "cvt.rn.satfinite.e5m2x2.f32", "cvt.rn.satfinite.e5m2x2.f32 %h#, 0f3F8CCCCD, 0f3EAAAAAB;"},
+    {Kind::floating, "cvt.rn.satfinite.e4m3x2.f32",
+     "cvt.rn.satfinite.e4m3x2.f32 %h#, 0f3F8CCCCD, 0f3EAAAAAB;"},
+    {Kind::floating, "cvt.rn.satfinite.e5m2x2.f32",
+     "cvt.rn.satfinite.e5m2x2.f32 %h#, 0f3F8CCCCD, 0f3EAAAAAB;"},
     {Kind::floating, "cvt.rn.f16x2.e4m3x2", "cvt.rn.f16x2.e4m3x2 %r#, %h#;"},
     {Kind::floating, "cvt.rn.satfinite.e4m3x2.f16x2", "cvt.rn.satfinite.e4m3x2.f16x2 %h#, %r#;"},
-    {Kind::floating, "cvt.rn.satfinite.e2m1x2.f32", "cvt.rn.satfinite.e2m1x2.f32 %b#, 0f3F8CCCCD, 0f3EAAAAAB;"},
+    {Kind::floating, "cvt.rn.satfinite.e2m1x2.f32",
+     "cvt.rn.satfinite.e2m1x2.f32 %b#, 0f3F8CCCCD, 0f3EAAAAAB;"},
     {Kind::floating, "add.f16x2", "add.rn.f16x2 %r#, %r#, %half;"},
     {Kind::floating, "add.f16", "add.rn.f16 %h#, %h#, %h#;"},
     {Kind::floating, "add.bf16x2", "add.rn.bf16x2 %r#, %r#, %half;"},
@@ -187,7 +190,8 @@ std::string loop_ptx(std::string_view instruction) {
       ".version 8.7\n.target sm_100a\n.address_size 64\n"
       ".visible .entry loop(.param .u64 out) {\n"
       "  .shared .align 16 .b8 buffer[512];\n"
-      "  .reg .pred %more, %q<16>;\n  .reg .b16 %h<16>;\n  .reg .b8 %b<16>;\n  .reg .b32 %r<16>, %i, %lane, %odd, %half, %smem, "
+      "  .reg .pred %more, %q<16>;\n  .reg .b16 %h<16>;\n  .reg .b8 %b<16>;\n  .reg .b32 %r<16>, %i, %lane, "
+      "%odd, %half, %smem, "
       "%word, "
       "%x, %y, %z;\n"
       "  .reg .b64 %w<16>, %gmem, %base, %pair;\n"

@@ -113,7 +113,7 @@ template <Precision precision = Precision::f32>
     odd = polynomial(square, -0.333333313f, 0.133332118f, -0.0539474599f, 0.0217041597f, -0.0081852749f,
                      0.00214967807f);
   else odd = polynomial(square, -0.333323896f, 0.133088991f, -0.0519790836f, 0.0152362296f);
-  const float small = __builtin_fmaf(square * x, odd, x);
+  const float small = __builtin_fmaf(square * size, odd, size);
   // (1 - t) / (1 + t) with t = e^-2|x| < 0.29.
   const float power = -2.88539004f * (size < 20.0f ? size : 20.0f);
   const Nearest n = nearest_integer(power);
@@ -125,8 +125,7 @@ template <Precision precision = Precision::f32>
     const float guess = polynomial(t, 0.9995019f, -0.9682165f, 0.6771218f);
     large = (1.0f - t) * guess * (2.0f - (1.0f + t) * guess);
   }
-  const float signed_large = as_float(as_bits(large) | (as_bits(x) & 0x80000000));
-  const float r = size < 0.625f ? small : signed_large;
+  const float r = as_float(as_bits(size < 0.625f ? small : large) | (as_bits(x) & 0x80000000));
   return x == x ? r : as_float(kNanF32);
 }
 
