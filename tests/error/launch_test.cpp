@@ -62,6 +62,39 @@ TEST_F(LaunchError, WrongNumber) {
   EXPECT_EQ(launch({a, d}), " scale takes 3 arguments (A: f32 [M, 32], D: f32 [M, 32], alpha: f32), given 2");
 }
 
+// A store writes whole 16 bytes; a load of the same boxes through the same map needs nothing.
+TEST_F(LaunchError, StoreThatWouldWriteBeyondItsTensor) {
+  auto copy = [](bool stores) {
+    KernelBuilder k("copy", Arch::sm_90a);
+    auto n = k.size("n");
+    k.launch({.grid = {ceil_div(n, int64_t{64})}, .threads = 128});
+    auto v = k.global(f16, {n}, "v");
+    auto tile = k.shared(f16, {64}, tw::TileLayout::row_major({64}), "tile");
+    TmaBarrier loaded(k, 1, "loaded");
+    if_(warp_id == 0, [&] {
+      elected([&] {
+        thread.copy_async(tile, v.tile({cta_id.x * 64}, {64}), {.signal = loaded[0]});
+        loaded.arrive(0);
+      });
+      loaded.wait(0, 0);
+      if (stores) elected([&] { thread.copy_async(v.tile({cta_id.x * 64}, {64}), tile); });
+    });
+    return tw::lower(k.finish());
+  };
+  auto hopper = Device::open("sim:h200");
+  auto launch_with = [&](bool stores, int64_t n) {
+    Tensor v = hopper->tensor(f16, {n}, "v");
+    v.upload(std::vector<float>(static_cast<size_t>(n), 1));
+    return message_of(base, [&] { hopper->launch(copy(stores), {v}); });
+  };
+  EXPECT_EQ(launch_with(true, 200), "no error");
+  EXPECT_EQ(launch_with(false, 203), "no error");
+  EXPECT_TRUE(
+      launch_with(true, 203).ends_with("copy requires: n is a multiple of 8: TMA stores whole 16 bytes, also "
+                                       "at the end of a row; given n = 203"))
+      << launch_with(true, 203);
+}
+
 TEST_F(LaunchError, WrongKind) {
   EXPECT_EQ(launch({a, 7, 0.5}), "+9 scale: parameter 'D' takes a tensor, f32 [M, 32], given the number 7");
   EXPECT_EQ(launch({a, d, a}),

@@ -162,7 +162,10 @@ class ScopeOps {
   void copy(const Tile& dst, const Tile& src, const CopyOptions& options = {},
             Where where = Where::current()) const;
   // dst = src by the copy engine, between global and shared memory; issued by one thread. A copy to shared
-  // memory completes on the barrier it signals, a copy to global memory with its bulk group.
+  // memory completes on the barrier it signals, a copy to global memory with its bulk group. The tile in
+  // global memory begins at whole 16 bytes of a row, and that must be known: columns are written as i * 64,
+  // not as a Var. What lies outside the tensor reads as zero and is not written; rows are made of whole 16
+  // bytes.
   void copy_async(const Tile& dst, const Tile& src, const CopyAsyncOptions& options = {},
                   Where where = Where::current()) const;
   void fill(const Tile& dst, double value, Where where = Where::current()) const;

@@ -145,11 +145,11 @@ class Frame {
     for (const Expr& d : plan.dims) key += " " + to_string(d);
     for (const Expr& s : plan.strides) key += " " + to_string(s);
     for (uint32_t b : plan.box) key += format(" {}", b);
+    for (const ir::Requirement& r : plan.requirements) require(r);  // a store may need more than a load
     auto [known, fresh] = maps_.try_emplace(key);
     if (!fresh) return known->second;
     for (const Expr& d : plan.dims) m.dims.push_back(extent(d));
     for (const Expr& s : plan.strides) m.strides.push_back(extent(s));
-    for (const ir::Requirement& r : plan.requirements) require(r);
 
     Param p;
     p.kind = Param::Kind::tensor_map;
@@ -177,6 +177,8 @@ class Frame {
   }
 
   void require(const ir::Requirement& r) {
+    for (const auto& known : out_.requirements)
+      if (known.text == r.text) return;
     out_.requirements.push_back(
         {[e = r.condition](const auto& size) { return evaluate(e, size) != 0; }, r.text, r.loc});
   }

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t max_box = 256;
 constexpr size_t max_rank = 5;
 constexpr int64_t stride_multiple = 16;           // bytes
-constexpr int64_t coordinate_multiple = 16;       // bytes, of the innermost coordinate
+constexpr int64_t piece_bytes = 16;               // what the engine moves at once along a row
 constexpr int64_t max_stride = int64_t{1} << 40;  // bytes, exclusive
 constexpr int64_t max_dim = int64_t{1} << 32;
 constexpr int64_t shared_multiple = 128;  // bytes
@@ -414,15 +414,27 @@ std::optional<std::string> refusal(DType dtype, const TmaOptions& options) {
 // A box begins at whole 16 bytes of its rows, also outside the tensor: a GPU takes any other coordinate for
 // an illegal instruction. The PTX ISA says so for sub-byte types only.
 std::optional<std::string> broken_coordinate(const Candidate& c, const Expr& inner) {
-  const int64_t bytes = c.element_bytes(), multiple = coordinate_multiple / bytes;
+  const int64_t bytes = c.element_bytes(), multiple = piece_bytes / bytes;
   if (divides(multiple, inner)) return std::nullopt;
   if (const auto n = inner.constant())
     return format("inner_coordinate: a box begins at element {} of a row, byte {}, no multiple of {}", *n,
-                  *n * bytes, coordinate_multiple);
+                  *n * bytes, piece_bytes);
   return format(
       "inner_coordinate: a box begins at element {} of a row, which is not known to be a multiple of {} "
       "elements, {} bytes",
-      to_string(inner), multiple, coordinate_multiple);
+      to_string(inner), multiple, piece_bytes);
+}
+
+// Whether a store may write beyond the end of a row: it writes whole 16 bytes, as an H200 showed. Loads fill
+// by the element.
+bool may_overwrite(const Candidate& c, const std::vector<TmaInstruction>& instructions) {
+  const BoxDim& row = c.dims[0];
+  if (divides(piece_bytes / c.element_bytes(), row.size)) return false;
+  const auto size = row.size.constant();
+  return !size || std::any_of(instructions.begin(), instructions.end(), [&](const TmaInstruction& t) {
+    const auto begin = t.coordinates[0].constant();
+    return !begin || *begin + row.box > *size;
+  });
 }
 
 Or<TmaPlan> plan_of(const Candidate& c, const Expr& place, const TmaOptions& options) {
@@ -464,6 +476,21 @@ Or<TmaPlan> plan_of(const Candidate& c, const Expr& place, const TmaOptions& opt
           "shared-alignment: a box begins at byte {} of the tile, it must begin at a multiple of {}",
           to_string(t.shared_offset), p.shared_align);
     p.instructions.push_back(std::move(t));
+  }
+  if (options.direction == TmaDirection::store && may_overwrite(c, p.instructions)) {
+    const int64_t bytes = c.element_bytes(), multiple = piece_bytes / bytes;
+    const Expr& size = c.dims[0].size;
+    if (const auto n = size.constant())
+      return format("inner_size: rows of {} bytes, no multiple of {}: a store would write beyond their end",
+                    *n * bytes, piece_bytes);
+    // Rows that lie densely meet the same requirement as strides.
+    if (p.strides.empty() || !ir::same(p.strides[0], wide(size) * Expr(bytes)))
+      p.requirements.push_back(
+          {size % Expr(multiple) == Expr(0),
+           format("{} is a multiple of {}: TMA stores whole {} bytes, also at the end of a "
+                  "row",
+                  to_string(size), multiple, piece_bytes),
+           {}});
   }
   return p;
 }

@@ -79,9 +79,9 @@ struct TmaPlan {
 // The plan, or the reason why there is none: "rule: what was found". The rules are
 //   dtype, shape, shared-layout, shared-slice, shared-swizzle, shared-chain, shared-alignment, group-global,
 //   coordinate, global-shape, rank, global_dim, global_stride_range, global_stride_alignment, inner_stride,
-//   inner_box_bytes, swizzle_inner_box, inner_coordinate, oob_direction, nan_oob_dtype
+//   inner_box_bytes, swizzle_inner_box, inner_coordinate, inner_size, oob_direction, nan_oob_dtype
 // after the limits of cuTensorMapEncodeTiled (CUDA driver API, "Tensor Map Object Management"), of
-// cp.async.bulk.tensor (PTX ISA) and, for inner_coordinate, of an H200.
+// cp.async.bulk.tensor (PTX ISA) and, for inner_coordinate and inner_size, of an H200.
 using TmaPlanOr = std::variant<TmaPlan, std::string>;
 TmaPlanOr plan_tma(DType dtype, const GlobalRegion& global, const SharedRegion& shared,
                    const TmaOptions& options = {});

@@ -395,6 +395,37 @@ TEST(TmaPlan, SizesAndOffsetsOfRunTime) {
             "global_stride_alignment");
 }
 
+// A store writes whole 16 bytes, also at the end of a row (recorded on an H200); a load does not read them.
+TEST(TmaPlan, AStoreKeepsToItsRows) {
+  const Shape part = {64};
+  const SharedRegion s = tile(TileLayout::row_major(part), part, whole(part));
+  auto at = [&](const Expr& size, int64_t begin, TmaDirection direction) {
+    GlobalRegion g;
+    g.dims.push_back({size, 1, begin, 64});
+    return plan_tma(f16, g, s, {.direction = direction});
+  };
+  for (int64_t size : {200, 203})
+    for (int64_t begin : {0, 128, 192}) {
+      const bool overwrites = size % 8 != 0 && begin + 64 > size;
+      EXPECT_EQ(reason(at(size, begin, store)),
+                overwrites
+                    ? "inner_size: rows of 406 bytes, no multiple of 16: a store would write beyond their end"
+                    : "(a plan)")
+          << size << " " << begin;
+      EXPECT_TRUE(std::holds_alternative<TmaPlan>(at(size, begin, TmaDirection::load)));
+    }
+
+  const Expr n = variable("n");
+  EXPECT_TRUE(std::get<TmaPlan>(at(n, 0, TmaDirection::load)).requirements.empty());
+  EXPECT_TRUE(std::get<TmaPlan>(at(variable("n", 8), 0, store)).requirements.empty());
+  const TmaPlan p = std::get<TmaPlan>(at(n, 0, store));
+  ASSERT_EQ(p.requirements.size(), 1u);
+  EXPECT_EQ(p.requirements[0].text,
+            "n is a multiple of 8: TMA stores whole 16 bytes, also at the end of a row");
+  for (auto [size, fits] : {std::pair{4096, 1}, {8, 1}, {4, 0}, {4097, 0}})
+    EXPECT_TRUE(ir::substitute(p.requirements[0].condition, n->variable, Expr(size)).is(fits)) << size;
+}
+
 TEST(TmaPlan, AttentionStageOfRunTime) {
   const Expr row = variable("kv_row"), head = variable("head"), stage = variable("stage");
   const auto kv = buffer("K", ir::Space::global, {1, 4096, 16, 128});
