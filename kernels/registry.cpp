@@ -11,21 +11,31 @@ using Build = ir::Kernel (*)(const GemmShape&, dsl::Arch);
 // Steps 1 to 3 show an idea on whole tiles; the others serve every M and N.
 constexpr int kFirstOfAnyShape = 4;
 
-GemmKernel step(int number, std::string idea, Build hopper, Build blackwell, GemmShape demo) {
-  std::string kernel = format("gemm.step{}", number);
+// hopper, blackwell: null where the kernel is not written for that architecture.
+GemmKernel entry(const std::string& kernel, std::string idea, Build hopper, Build blackwell, GemmShape demo,
+                 bool any_shape) {
   auto build = [=](const GemmShape& s, std::string_view arch) {
     dsl::Arch a = ir::arch_from_name(arch);
+    const Build chosen = ir::is_blackwell(a) ? blackwell : hopper;
+    if (!chosen) user_error({}, "{} is not written for {}", kernel, arch);
     if (s.m < 0 || s.n < 0 || s.k < 0)
       user_error({}, "a GEMM has extents of at least 0, got {} x {} x {}", s.m, s.n, s.k);
     if (s.dtype != DType::f16 && s.dtype != DType::bf16)
       user_error({}, "the GEMM ladder computes f16 and bf16, not {}", name(s.dtype));
-    if (s.runtime_m && number < kFirstOfAnyShape)
+    if (s.runtime_m && !any_shape)
       user_error({}, "{}: M may be a run-time size from gemm.step{} on", kernel, kFirstOfAnyShape);
     const bool nothing = s.n == 0 || s.k == 0 || (s.m == 0 && !s.runtime_m);
-    if (nothing && number >= kFirstOfAnyShape) return gemm_zero(kernel, s, a);
-    return ir::is_blackwell(a) ? blackwell(s, a) : hopper(s, a);
+    return nothing && any_shape ? gemm_zero(kernel, s, a) : chosen(s, a);
   };
-  return {kernel, std::move(idea), {"sm_90a", "sm_100a", "sm_103a"}, build, demo};
+  std::vector<std::string> archs;
+  if (hopper) archs.push_back("sm_90a");
+  if (blackwell) archs.insert(archs.end(), {"sm_100a", "sm_103a"});
+  return {kernel, std::move(idea), std::move(archs), build, demo};
+}
+
+GemmKernel step(int number, std::string idea, Build hopper, Build blackwell, GemmShape demo) {
+  return entry(format("gemm.step{}", number), std::move(idea), hopper, blackwell, demo,
+               number >= kFirstOfAnyShape);
 }
 
 }  // namespace
@@ -45,6 +55,10 @@ std::span<const GemmKernel> gemm_kernels() {
            sm_100a::gemm_step6, {1300, 1800, 200}),
       step(7, "roles: load, multiply and write back at the same time", sm_90a::gemm_step7,
            sm_100a::gemm_step7, {1300, 1800, 200}),
+      step(8, "a cluster of two CTAs shares what both need", sm_90a::gemm_step8, nullptr, {1300, 1800, 200}),
+      step(9, "a second consumer, a larger tile", sm_90a::gemm_step9, nullptr, {1300, 1800, 200}),
+      entry("gemm", "the one to call: chooses the tile for the shape", sm_90a::gemm, nullptr,
+            {1300, 1800, 200}, true),
   };
   return kernels;
 }

@@ -17,6 +17,7 @@ struct GemmShape {
   DType dtype = DType::f16;
   bool runtime_m = false;  // M is A's number of rows at launch; m is not looked at
   int sms = 0;             // SMs that a persistent kernel takes; 0: all the architecture's GPU has
+  int tile_m = 0, tile_n = 0;  // of `gemm`; 0: it chooses
 };
 
 struct GemmKernel {

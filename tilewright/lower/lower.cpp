@@ -277,8 +277,12 @@ class Frame {
     }
     emit_.at(kernel_.loc);
     if (plan_.tensor_memory_columns != 0) emit_.emit("tcgen05.fence::before_thread_sync", {});
-    if (!barriers.empty() || plan_.tensor_memory_columns != 0)
+    if (cluster()) {
+      emit_.comment("peers may use each other's barriers and memory from here on");
+      cluster_sync();
+    } else if (!barriers.empty() || plan_.tensor_memory_columns != 0) {
       emit_.emit("barrier.sync.aligned", {ptx::integer(0)});
+    }
     if (plan_.tensor_memory_columns == 0) return;
     emit_.emit("tcgen05.fence::after_thread_sync", {});
     context_.tensor_base = make_variable("tensor_memory", DType::i32, 0, std::nullopt, true);
@@ -288,6 +292,10 @@ class Frame {
   }
 
   bool cluster() const { return kernel_.ctas() > 1; }
+  void cluster_sync() {
+    emit_.emit("barrier.cluster.arrive.aligned", {});
+    emit_.emit("barrier.cluster.wait.aligned", {});
+  }
 
   ptx::Operand slot() {
     return emit_.address(Expr(context_.shared_base) + Expr(static_cast<int64_t>(plan_.tensor_memory_slot)));
@@ -297,8 +305,7 @@ class Frame {
     emit_.at(kernel_.loc);
     if (cluster()) {
       emit_.comment("no CTA leaves while a peer may still use its shared memory");
-      emit_.emit("barrier.cluster.arrive.aligned", {});
-      emit_.emit("barrier.cluster.wait.aligned", {});
+      cluster_sync();
     }
     if (plan_.tensor_memory_columns == 0) return;
     emit_.comment("the warp that allocated tensor memory frees it, after the last use");

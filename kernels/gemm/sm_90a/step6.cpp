@@ -1,5 +1,5 @@
-// Step 6: a fixed pool of CTAs, one an SM, takes tile after tile in an order that keeps operands in L2. The
-// stages run on from one tile to the next.
+// Step 6: a fixed pool of CTAs takes tile after tile in an order that keeps operands in L2. The stages run on
+// from one tile to the next. Two CTAs share an SM: one multiplies while the other writes back.
 #include "kernels/gemm/ladder.h"
 #include "tilewright/dsl/schedule.h"
 
@@ -7,11 +7,12 @@ namespace tw::kernels::sm_90a {
 using namespace dsl;
 
 Kernel gemm_step6(const GemmShape& s, Arch arch) {
-  constexpr int BM = 128, BN = 128, BK = 64, STAGES = 2;
+  constexpr int BM = 128, BN = 128, BK = 64, STAGES = 2, CTAS_PER_SM = 2;
   KernelBuilder k("gemm.step6", arch);
-  k.require(s.n % 8 == 0 && s.k % 8 == 0, "N and K are multiples of 8: rows are multiples of 16 bytes");
+  k.require(s.k % 8 == 0, "K is a multiple of 8: rows of A and B are multiples of 16 bytes");
   const Expr M = rows(k, s);
-  PersistentTiles tiles({ceil_div(M, BM), ceil_div(s.n, int64_t{BN}), 8}, sms(s, arch), cta_id.x);
+  PersistentTiles tiles({ceil_div(M, BM), ceil_div(s.n, int64_t{BN}), 8}, CTAS_PER_SM * sms(s, arch),
+                        cta_id.x);
   k.launch({.grid = {tiles.workers()}, .threads = 128});
   const int64_t chunks = ceil_div(s.k, int64_t{BK});
 
@@ -23,7 +24,6 @@ Kernel gemm_step6(const GemmShape& s, Arch arch) {
   auto Ds = k.shared(s.dtype, {BM, BN}, swizzle_128B, "Ds");
   auto acc = k.wgmma_accumulator(f32, BM, BN, "acc");
   TmaBarrier loaded(k, STAGES, "loaded");
-
   auto out = k.wgmma_accumulator(s.dtype, BM, BN, "out");
 
   auto load = [&](TileCoordinate t, const Expr& stage, const Expr& i) {
@@ -53,13 +53,17 @@ Kernel gemm_step6(const GemmShape& s, Arch arch) {
     warpgroup.copy(Ds, out);
     ptx::fence_proxy_async();  // the copy engine reads what the threads wrote
     cta.sync();
-    if_(warp_id == 0, [&] {
-      elected([&] {
-        thread.copy_async(D.tile(t.m * BM, t.n * BN), Ds);
-        ptx::bulk_commit_group();
-        ptx::bulk_wait_group_read(0);  // before the next tile is put there
+    if (aligned_rows(s)) {
+      if_(warp_id == 0, [&] {
+        elected([&] {
+          thread.copy_async(D.tile(t.m * BM, t.n * BN), Ds);
+          ptx::bulk_commit_group();
+          ptx::bulk_wait_group_read(0);  // before the next tile is put there
+        });
       });
-    });
+    } else {
+      warpgroup.copy(D.tile(t.m * BM, t.n * BN), Ds);
+    }
     cta.sync();
   });
   return k.finish();

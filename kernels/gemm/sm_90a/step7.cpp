@@ -9,7 +9,7 @@ using namespace dsl;
 Kernel gemm_step7(const GemmShape& s, Arch arch) {
   constexpr int BM = 128, BN = 128, BK = 64, STAGES = 4;
   KernelBuilder k("gemm.step7", arch);
-  k.require(s.n % 8 == 0 && s.k % 8 == 0, "N and K are multiples of 8: rows are multiples of 16 bytes");
+  k.require(s.k % 8 == 0, "K is a multiple of 8: rows of A and B are multiples of 16 bytes");
   const Expr M = rows(k, s);
   PersistentTiles tiles({ceil_div(M, BM), ceil_div(s.n, int64_t{BN}), 8}, sms(s, arch), cta_id.x);
   k.launch({.grid = {tiles.workers()}, .threads = 256});
@@ -44,22 +44,29 @@ Kernel gemm_step7(const GemmShape& s, Arch arch) {
   });
 
   k.role("mma", warpgroup(0), 232, [&] {
-    Ring ring(STAGES, Ring::consumer);
+    Ring ring(STAGES, Ring::consumer), done(STAGES, Ring::consumer);
+    auto give_back = [&] {
+      elected([&] { freed.arrive(done); });
+      done.advance();
+    };
     tiles.for_each([&](TileCoordinate t) {
       for_range(chunks, [&](Expr i) {
         loaded.wait(ring);
         warpgroup.gemm_async(acc, As[ring.stage], Bs[ring.stage], {.accumulate = i != 0});
         ptx::wgmma_commit_group();
-        ptx::wgmma_wait_group(0);
-        elected([&] { freed.arrive(ring); });
+        ptx::wgmma_wait_group(1);  // one product stays in flight; the one before is through with its stage
+        if_(i != 0, give_back);
         ring.advance();
       });
+      ptx::wgmma_wait_group(0);
+      give_back();
       warpgroup.cast(out, acc);
       if_(warp_id == 0, [&] { elected([&] { ptx::bulk_wait_group_read(0); }); });
       warpgroup.sync();  // the previous tile has left Ds
       warpgroup.copy(Ds, out);
       ptx::fence_proxy_async();  // the copy engine reads what the threads wrote
       warpgroup.sync();
+      if (!aligned_rows(s)) return warpgroup.copy(D.tile(t.m * BM, t.n * BN), Ds);
       if_(warp_id == 0, [&] {
         elected([&] {
           thread.copy_async(D.tile(t.m * BM, t.n * BN), Ds);

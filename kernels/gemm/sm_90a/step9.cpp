@@ -1,0 +1,89 @@
+// Step 9: two consumers. Two warpgroups multiply 64 rows each by the same tile of B, which is now 256 wide;
+// while one waits or writes back, the other keeps the tensor core busy.
+#include "kernels/gemm/ladder.h"
+#include "tilewright/dsl/schedule.h"
+
+namespace tw::kernels::sm_90a {
+using namespace dsl;
+
+Kernel gemm_step9(const GemmShape& s, Arch arch) {
+  constexpr int BM = 128, BN = 256, BK = 64, STAGES = 3, CTAS = 2, ROWS = 64;
+  KernelBuilder k("gemm.step9", arch);
+  k.require(s.k % 8 == 0, "K is a multiple of 8: rows of A and B are multiples of 16 bytes");
+  const Expr M = rows(k, s);
+  PersistentTiles tiles({ceil_div(M, CTAS * BM), ceil_div(s.n, int64_t{BN}), 4}, sms(s, arch) / CTAS,
+                        cta_id.x / CTAS);
+  k.launch({.grid = {tiles.workers() * CTAS}, .threads = 384, .cluster = {CTAS}});
+  const int64_t chunks = ceil_div(s.k, int64_t{BK});
+
+  auto A = k.global(s.dtype, {M, s.k}, "A");
+  auto B = k.global(s.dtype, {s.n, s.k}, "B");
+  auto D = k.global(s.dtype, {M, s.n}, "D");
+  auto As = k.shared(s.dtype, {STAGES, BM, BK}, swizzle_128B, "As");
+  auto Bs = k.shared(s.dtype, {STAGES, BN, BK}, swizzle_128B, "Bs");
+  auto Ds = k.shared(s.dtype, {BM, BN}, swizzle_128B, "Ds");
+  auto acc = k.wgmma_accumulator(f32, ROWS, BN, "acc");
+  auto out = k.wgmma_accumulator(s.dtype, ROWS, BN, "out");
+  TmaBarrier loaded(k, STAGES, "loaded");       // load -> mma
+  Barrier freed(k, STAGES, 8 * CTAS, "freed");  // mma -> load of both CTAs, one arrival a warp
+  auto row = [&](TileCoordinate t) { return (t.m * CTAS + cluster_rank) * BM; };
+  const Expr half = cluster_rank * (BN / CTAS);
+
+  k.role("load", warpgroup(2), 40, [&] {
+    if_(warp_id == 8, [&] {
+      elected([&] {
+        Ring ring(STAGES, Ring::producer);
+        tiles.for_each([&](TileCoordinate t) {
+          for_range(chunks, [&](Expr i) {
+            freed.wait(ring);
+            thread.copy_async(As[ring.stage], A.tile(row(t), i * BK), {.signal = loaded[ring]});
+            thread.copy_async(Bs[ring.stage].tile({half, 0}, {BN / CTAS, BK}),
+                              B.tile(t.n * BN + half, i * BK), {.signal = loaded[ring], .multicast = 0b11});
+            loaded.arrive(ring);
+            ring.advance();
+          });
+        });
+      });
+    });
+  });
+
+  k.role("mma", warpgroup(0, 2), 232, [&] {
+    const Expr mine = warpgroup_id * ROWS;  // rows of the tile
+    Ring ring(STAGES, Ring::consumer), done(STAGES, Ring::consumer);
+    auto give_back = [&] {
+      if_(lane_id < CTAS, [&] { freed.arrive_remote(done.stage, lane_id); });
+      done.advance();
+    };
+    tiles.for_each([&](TileCoordinate t) {
+      for_range(chunks, [&](Expr i) {
+        loaded.wait(ring);
+        warpgroup.gemm_async(acc, As[ring.stage].tile({mine, 0}, {ROWS, BK}), Bs[ring.stage],
+                             {.accumulate = i != 0});
+        ptx::wgmma_commit_group();
+        ptx::wgmma_wait_group(1);  // one product stays in flight; the one before is through with its stage
+        if_(i != 0, give_back);
+        ring.advance();
+      });
+      ptx::wgmma_wait_group(0);
+      give_back();
+      warpgroup.cast(out, acc);
+      if_(warp_id % 4 == 0, [&] { elected([&] { ptx::bulk_wait_group_read(0); }); });
+      warpgroup.sync();  // the previous tile has left Ds
+      warpgroup.copy(Ds.tile(mine, 0), out);
+      ptx::fence_proxy_async();  // the copy engine reads what the threads wrote
+      warpgroup.sync();
+      if (!aligned_rows(s))
+        return warpgroup.copy(D.tile(row(t) + mine, t.n * BN), Ds.tile({mine, 0}, {ROWS, BN}));
+      if_(warp_id % 4 == 0, [&] {
+        elected([&] {
+          thread.copy_async(D.tile(row(t) + mine, t.n * BN), Ds.tile({mine, 0}, {ROWS, BN}));
+          ptx::bulk_commit_group();
+        });
+      });
+    });
+    if_(warp_id % 4 == 0, [&] { elected([&] { ptx::bulk_wait_group_read(0); }); });
+  });
+  return k.finish();
+}
+
+}  // namespace tw::kernels::sm_90a
