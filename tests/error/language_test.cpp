@@ -26,7 +26,7 @@ TEST(LanguageError, ShapeTheStepCannotDo) {
   EXPECT_NE(build("gemm.step3", 128, 128, 0).find("gemm.step3: K is a multiple of 64"), std::string::npos);
   EXPECT_EQ(build("gemm.step0", 1, 1, 1),
             " unknown kernel 'gemm.step0'; known: gemm.step1, gemm.step2, gemm.step3, "
-            "gemm.step4, gemm.step5, gemm.step6, gemm.step7");
+            "gemm.step4, gemm.step5, gemm.step6, gemm.step7, gemm.step8, gemm.step9, gemm");
 }
 
 TEST(LanguageError, TypeTheLadderDoesNotCompute) {

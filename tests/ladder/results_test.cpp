@@ -29,6 +29,9 @@ constexpr Case kCases[] = {
     {"gemm.step4", 200, 136, 200}, {"gemm.step4", 1, 72, 8},        {"gemm.step5", 200, 136, 200},
     {"gemm.step5", 130, 264, 64},  {"gemm.step6", 200, 136, 200},   {"gemm.step6", 1500, 1800, 136},
     {"gemm.step7", 200, 136, 200}, {"gemm.step7", 1500, 1800, 136}, {"gemm.step7", 64, 64, 1024},
+    {"gemm.step8", 200, 136, 200}, {"gemm.step8", 1500, 1800, 136}, {"gemm.step8", 64, 64, 1024},
+    {"gemm.step9", 200, 136, 200}, {"gemm.step9", 1500, 1800, 136}, {"gemm.step9", 64, 64, 1024},
+    {"gemm", 200, 136, 200},       {"gemm", 1500, 1800, 136},       {"gemm", 64, 64, 1024},
 };
 constexpr const char* kSchedules[] = {"eager", "late", "random:1", "random:2", "random:3"};
 
@@ -42,6 +45,9 @@ TEST_P(Ladder, GivesTheProductOnEverySchedule) {
   } catch (const Error& e) {
     GTEST_SKIP() << e.what();
   }
+  const auto& archs = kernels::gemm_kernel(c.kernel).archs;
+  if (std::find(archs.begin(), archs.end(), device->target()) == archs.end())
+    GTEST_SKIP() << c.kernel << " is not written for " << device->target();
   GemmShape shape{c.m, c.n, c.k, dtype};
   Compiled kernel = lower(kernels::gemm_kernel(c.kernel).build(shape, device->target()));
   Tensor a = device->tensor(dtype, {c.m, c.k}, "A"), b = device->tensor(dtype, {c.n, c.k}, "B");
@@ -65,8 +71,9 @@ TEST_P(Ladder, GivesTheProductOnEverySchedule) {
 
 std::string case_name(const ::testing::TestParamInfo<Ladder::ParamType>& tested) {
   const auto& [c, device, dtype] = tested.param;
-  std::string step = std::string(c.kernel).substr(5), machine = device;
+  std::string step = c.kernel, machine = device;
   std::replace(machine.begin(), machine.end(), ':', '_');
+  std::replace(step.begin(), step.end(), '.', '_');
   return format("{}_{}x{}x{}_{}_{}", step, c.m, c.n, c.k, machine, name(dtype));
 }
 

@@ -16,9 +16,9 @@ Expr Context::resolve(const Expr& e) const {
     switch (e->id) {
       case ScopeId::thread: return t;
       case ScopeId::lane: return t % 32;
-      case ScopeId::warp: return t / 32;
-      case ScopeId::warpgroup: return t / 128;
-      case ScopeId::warp_in_warpgroup: return t / 32 % 4;
+      case ScopeId::warp: return Expr(warp);
+      case ScopeId::warpgroup: return Expr(warp) / 4;
+      case ScopeId::warp_in_warpgroup: return Expr(warp) % 4;
       case ScopeId::thread_in_warpgroup: return t % 128;
       case ScopeId::cta_x: return cta[0] ? Expr(cta[0]) : Expr(0);
       case ScopeId::cta_y: return cta[1] ? Expr(cta[1]) : Expr(0);
@@ -75,9 +75,9 @@ int launch_registers(const ir::Kernel& kernel) { return std::min(255, 65536 / ke
 Expr Context::axis_value(Axis a, const SourceLoc& loc) const {
   Expr t(thread);
   if (a == axis::laneid) return t % 32;
-  if (a == axis::warpid) return t / 32;
-  if (a == axis::wgid) return t / 128;
-  if (a == axis::wid_in_wg) return t / 32 % 4;
+  if (a == axis::warpid) return Expr(warp);
+  if (a == axis::wgid) return Expr(warp) / 4;
+  if (a == axis::wid_in_wg) return Expr(warp) % 4;
   if (a == axis::tid_in_wg) return t % 128;
   if (a == axis::tx) return t;
   user_error(loc, "a register tile cannot be spread along axis '{}'", a.name());

@@ -23,7 +23,9 @@ struct Context {
   std::vector<std::string>& notes;  // what the author should know
   std::vector<std::string>& roles;  // names, by the index that instructions carry
 
-  ir::VarRef thread;   // %tid.x, with its exact range
+  ir::VarRef thread;  // %tid.x, with its exact range
+  // Its warp: %tid.x / 32, taken from lane 0, so that the assembler knows it is the same in all lanes.
+  ir::VarRef warp;
   ir::VarRef cta[3];   // %ctaid; null: 0
   ir::VarRef grid[3];  // %nctaid; null: the kernel says how many
   ir::VarRef cluster_rank;

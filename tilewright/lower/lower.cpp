@@ -63,7 +63,7 @@ class Frame {
         function_(f),
         plan_(plan),
         emit_(f),
-        context_{k, emit_, plan, out.notes, names.roles, {}, {}, {}, {}, {}, {}, {}, {}, {}},
+        context_{k, emit_, plan, out.notes, names.roles, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}},
         out_(out) {}
 
   void write() {
@@ -193,6 +193,11 @@ class Frame {
 
   void ids() {
     context_.thread = special("%tid.x", "thread", kernel_.threads - 1, false);
+    context_.warp = make_variable("warp", DType::i32, 0, kernel_.warps() - 1, false);
+    ptx::RegId first = emit_.fresh(ptx::Type::b32);
+    emit_.emit("shfl.sync.idx.b32", {ptx::reg(first), ptx::reg(emit_.reg(Expr(context_.thread) / 32)),
+                                     ptx::integer(0), ptx::integer(31), ptx::integer(-1)});
+    emit_.bind(context_.warp, first);
     static constexpr const char* kCta[] = {"%ctaid.x", "%ctaid.y", "%ctaid.z"};
     static constexpr const char* kGrid[] = {"%nctaid.x", "%nctaid.y", "%nctaid.z"};
     for (int i = 0; i < 3; ++i) {

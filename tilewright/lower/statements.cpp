@@ -135,7 +135,7 @@ class Writer {
   }
 
   void statement(const ir::Role& r, const ir::ActiveSet& active) {
-    Expr warp = Expr(c_.thread) / 32;
+    Expr warp(c_.warp);
     Expr mine = warp >= r.first_warp && warp < r.first_warp + r.warps;
     ir::ActiveSet inside = active.warps(r.first_warp, r.warps, loc_);
     e_.comment("role " + r.name);
@@ -171,10 +171,9 @@ class Writer {
           break;
         }
         // Barrier 0 is the CTA's; each warpgroup has one of its own.
-        e_.emit("barrier.sync.aligned",
-                {active.warp_count() == 4 ? ptx::integer(active.first_warp() / 4 + 1)
-                                          : ptx::reg(e_.reg(Expr(c_.thread) / 128 + 1)),
-                 ptx::integer(128)});
+        e_.emit("barrier.sync.aligned", {active.warp_count() == 4 ? ptx::integer(active.first_warp() / 4 + 1)
+                                                                  : ptx::reg(e_.reg(Expr(c_.warp) / 4 + 1)),
+                                         ptx::integer(128)});
         break;
       case ir::Scope::cta: e_.emit("barrier.sync.aligned", {ptx::integer(0)}); break;
       case ir::Scope::cluster:

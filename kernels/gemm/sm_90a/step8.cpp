@@ -58,8 +58,10 @@ Kernel gemm_step8(const GemmShape& s, Arch arch) {
         loaded.wait(ring);
         warpgroup.gemm_async(acc, As[ring.stage], Bs[ring.stage], {.accumulate = i != 0});
         ptx::wgmma_commit_group();
-        ptx::wgmma_wait_group(1);  // one product stays in flight; the one before is through with its stage
-        if_(i != 0, give_back);
+        if_(i != 0, [&] {
+          ptx::wgmma_wait_group(1);  // one product stays in flight; the one before is through with its stage
+          give_back();
+        });
         ring.advance();
       });
       ptx::wgmma_wait_group(0);

@@ -16,7 +16,7 @@ void emit_blocks(Context& c, const ir::Tile& dst, const ir::Tile& src, int64_t m
   const auto& words = c.registers.at(src.buffer.get());
   Expr t(c.thread), lane = t % 32;
   // Blocks 0 and 1 stand one above the other, 2 and 3 to their right.
-  Expr row = t / 32 % 4 * 16 + lane % 16, column = lane / 16 * 8;
+  Expr row = Expr(c.warp) % 4 * 16 + lane % 16, column = lane / 16 * 8;
   for (int64_t block = 0; block < m / 64; ++block) {
     for (int64_t first = 0; first < n; first += 16) {
       std::vector<Expr> at{row + Expr(block * 64), column + Expr(first)};

@@ -13,7 +13,7 @@ using ir::Expr;
 void emit_load(Context& c, const ir::Tile& dst, const ir::Tile& src, int64_t columns) {
   Emitter& e = c.emit;
   const auto& regs = c.registers.at(dst.buffer.get());
-  Expr warp = Expr(c.thread) / 32 % 4;
+  Expr warp = Expr(c.warp) % 4;
   Expr base = Expr(c.tensor_base) + warp * Expr(32 << 16) +
               Expr(static_cast<int>(c.plan.columns.at(src.buffer.get()))) + c.resolve(src.dims[1].offset);
   for (int64_t first = 0; first < columns;) {

@@ -35,12 +35,9 @@ const Types* types_of(DType t) {
 }
 
 // "Matrix-descriptor format": as on Blackwell, but the swizzle has two bits at 62.
-Expr descriptor(const MmaOperand& o, int64_t offset) {
-  uint64_t swizzle = o.swizzle_bytes == 128 ? 1 : o.swizzle_bytes == 64 ? 2 : o.swizzle_bytes == 32 ? 3 : 0;
-  uint64_t fixed = static_cast<uint64_t>(o.leading_bytes >> 4) << 16 |
-                   static_cast<uint64_t>(o.stride_bytes >> 4) << 32 | swizzle << 62;
-  return ir::cast(DType::i64, (o.address + Expr(offset)) / 16) +
-         ir::integer(DType::i64, static_cast<int64_t>(fixed));
+ptx::Operand descriptor(Emitter& e, const MmaOperand& o, int64_t offset) {
+  uint32_t swizzle = o.swizzle_bytes == 128 ? 1 : o.swizzle_bytes == 64 ? 2 : o.swizzle_bytes == 32 ? 3 : 0;
+  return descriptor(e, o, offset, static_cast<uint32_t>(o.stride_bytes >> 4) | swizzle << 30);
 }
 
 struct Product {
@@ -64,9 +61,8 @@ void emit_product(Context& c, const Product& p) {
     for (size_t k = 0; k < p.oa.k_offsets.size(); ++k) {
       Expr scale_d = k == 0 ? c.resolve(p.accumulate) : Expr(true);
       std::vector<ptx::Operand> operands{
-          ptx::vector(words),
-          ptx::reg(e.reg(descriptor(p.oa, p.oa.k_offsets[k] + row_offset(p.oa, block * 64)))),
-          ptx::reg(e.reg(descriptor(p.ob, p.ob.k_offsets[k]))), ptx::reg(e.reg(scale_d))};
+          ptx::vector(words), descriptor(e, p.oa, p.oa.k_offsets[k] + row_offset(p.oa, block * 64)),
+          descriptor(e, p.ob, p.ob.k_offsets[k]), ptx::reg(e.reg(scale_d))};
       bool scales = p.a->d[0] == 'f';  // integers have no imm-scale operands
       if (scales) operands.insert(operands.end(), {ptx::integer(1), ptx::integer(1)});
       if (p.a->transposable) operands.insert(operands.end(), {ptx::integer(0), ptx::integer(0)});

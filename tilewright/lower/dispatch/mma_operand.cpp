@@ -80,4 +80,12 @@ std::variant<MmaOperand, std::string> mma_operand(const Context& c, const ir::Ti
   return o;
 }
 
+ptx::Operand descriptor(Emitter& e, const MmaOperand& o, int64_t offset, uint32_t high) {
+  const ir::Expr low = (o.address + ir::Expr(offset)) / 16 + ir::Expr(o.leading_bytes >> 4 << 16);
+  ptx::RegId both = e.fresh(ptx::Type::b64);
+  e.emit("mov.b64", {ptx::reg(both),
+                     ptx::vector({ptx::reg(e.reg(low)), ptx::reg(e.reg(ir::integer(DType::u32, high)))})});
+  return ptx::reg(both);
+}
+
 }  // namespace tw::lowering

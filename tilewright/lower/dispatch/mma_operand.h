@@ -24,4 +24,9 @@ std::variant<MmaOperand, std::string> mma_operand(const Context& c, const ir::Ti
 // Bytes from the operand's first row to row `row`, a multiple of 8.
 inline int64_t row_offset(const MmaOperand& o, int64_t row) { return row / 8 * o.stride_bytes; }
 
+// The 64-bit descriptor of what lies `offset` bytes into the operand: its low word, address and leading
+// offset in units of 16 bytes, is alike on Hopper and Blackwell; `high` is what differs. Made of two words,
+// as sums of 64 bits take twice the instructions.
+ptx::Operand descriptor(Emitter& e, const MmaOperand& o, int64_t offset, uint32_t high);
+
 }  // namespace tw::lowering
