@@ -20,7 +20,7 @@ Body simulated_gemm(const kernels::GemmKernel& kernel, int64_t extent);
 inline constexpr int64_t step3_extent = 1024;
 Body step3();
 
-// The last step of the ladder.
+// The last step of the ladder that a B200 has.
 const kernels::GemmKernel& last_step();
 
 // One 32-lane instruction, in seconds: a loop of one warp on one host thread; loop control is included.

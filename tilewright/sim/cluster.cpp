@@ -408,6 +408,7 @@ void Cta::start() {
   extensions.clear();
   at_end.clear();
   mbarriers_.clear();
+  ++mbarrier_generation_;
   if (!shared.written().all_unwritten()) {
     std::memset(shared.data(), static_cast<int>(SharedMemory::kPoison), shared.size());
     shared.written().reset(shared.size());
@@ -458,7 +459,10 @@ void Cta::init_mbarrier(uint32_t offset, uint32_t count) {
   mbarriers_.insert_or_assign(offset, MBarrier(count));
   cluster.changed();
 }
-void Cta::invalidate_mbarrier(uint32_t offset) { mbarriers_.erase(offset); }
+void Cta::invalidate_mbarrier(uint32_t offset) {
+  mbarriers_.erase(offset);
+  ++mbarrier_generation_;
+}
 
 std::string Cta::name_of_shared(uint32_t offset) const {
   const Program::Impl& program = cluster.grid.program;

@@ -74,6 +74,8 @@ class Cta {
   MBarrier* find_mbarrier(uint32_t offset);  // at this shared offset, or nullptr
   void init_mbarrier(uint32_t offset, uint32_t count);
   void invalidate_mbarrier(uint32_t offset);
+  // Until it changes, what find_mbarrier answered stays where it is.
+  uint64_t mbarrier_generation() const { return mbarrier_generation_; }
   const std::unordered_map<uint32_t, MBarrier>& mbarriers() const { return mbarriers_; }
 
   void start();                                       // a fresh CTA: poison memory, all warps at the entry
@@ -82,6 +84,7 @@ class Cta {
 
  private:
   std::unordered_map<uint32_t, MBarrier> mbarriers_;
+  uint64_t mbarrier_generation_ = 0;
   struct Free {
     void operator()(std::byte* p) const;
   };

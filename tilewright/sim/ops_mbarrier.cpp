@@ -200,30 +200,30 @@ uint32_t passed_lanes(Warp& w, const Inst& i, uint32_t lanes, const BarrierAddre
 
 // Mostly a warp waits as one: all of its lanes name the same barrier and parity.
 struct CommonWait {
-  uint32_t address = 0, parity = 0;
+  const MBarrier* barrier;
+  uint32_t parity;
 };
-std::optional<CommonWait> common_wait(const Warp& w, const Inst& i, uint32_t lanes) {
+std::optional<CommonWait> common_wait(Warp& w, const Inst& i, uint32_t lanes) {
   if (!(i.aux & 4)) return std::nullopt;
   const Addresses a = lane_addresses(w, i.s[1], i.aux & 1, i.imm);
   const auto* parity = w.row<uint32_t>(i.s[2]);
-  const int first = std::countr_zero(lanes);
+  const auto first = static_cast<uint32_t>(std::countr_zero(lanes));
   uint64_t other = 0;
-  for (int l = 0; l < 32; ++l) {
+  for (uint32_t l = 0; l < 32; ++l) {
     const uint64_t differs = (a.lane[l] ^ a.lane[first]) | ((parity[l] ^ parity[first]) & 1);
     other |= lanes >> l & 1 ? differs : 0;
   }
   if (other != 0) return std::nullopt;
-  const uint32_t one = 1u << first;
-  return CommonWait{barrier_addresses(w, i, one).lane[first], parity[first] & 1};
+  const uint32_t address = barrier_addresses(w, i, 1u << first).lane[first];
+  require_local(w, first, address, "a wait");
+  return CommonWait{&w.cluster().mbarrier(w, 1u << first, address), parity[first] & 1};
 }
 
-constexpr uint64_t kMixedWait = ~uint64_t{0};  // in place of the common address
-
+// wait.a: the barrier of a common wait; wait.b: its parity, and above it the generation of the barrier's
+// place.
 bool mbarrier_ready(Warp& w, const Wait& wait) {
-  if (wait.a != kMixedWait)
-    return w.cluster()
-        .mbarrier(w, wait.lanes, static_cast<uint32_t>(wait.a))
-        .passes_parity(static_cast<uint32_t>(wait.b));
+  if (wait.a != 0 && wait.b >> 1 == w.cta().mbarrier_generation())
+    return reinterpret_cast<const MBarrier*>(wait.a)->passes_parity(wait.b & 1);
   const auto a = barrier_addresses(w, *wait.inst, wait.lanes);
   return passed_lanes(w, *wait.inst, wait.lanes, a) == wait.lanes;
 }
@@ -245,33 +245,31 @@ constexpr WaitKind kMbarrierWait{"mbarrier", &mbarrier_ready, &describe_mbarrier
 
 Flow run_wait(Warp& w, const Inst& i, uint32_t lanes) {
   const auto common = common_wait(w, i, lanes);
-  BarrierAddresses a;
   uint32_t passed = 0;
   if (common) {
-    const auto first = static_cast<uint32_t>(std::countr_zero(lanes));
-    require_local(w, first, common->address, "a wait");
-    passed = w.cluster().mbarrier(w, 1u << first, common->address).passes_parity(common->parity) ? lanes : 0;
+    passed = common->barrier->passes_parity(common->parity) ? lanes : 0;
   } else {
-    a = barrier_addresses(w, i, lanes);
+    const auto a = barrier_addresses(w, i, lanes);
     for_lanes(lanes, [&](uint32_t l) { require_local(w, l, a.lane[l], "a wait"); });
     passed = passed_lanes(w, i, lanes, a);
   }
   const bool may_suspend = (i.aux & 8) && w.wake() != Wake::timeout;
   if (passed != lanes && may_suspend) {
     if (w.wake() == Wake::none && w.cluster().observer()) {
-      a = barrier_addresses(w, i, lanes);
+      const auto a = barrier_addresses(w, i, lanes);
       for_lanes(lanes, [&](uint32_t l) {
         const auto at = w.cluster().locate(w, 1u << l, a.lane[l], 8);
         notify(w, BarrierEvent::Kind::wait, at, at.cta->find_mbarrier(at.offset)->phase(), 0, 1u << l);
       });
     }
-    return w.suspend(kMbarrierWait, i, lanes, common ? common->address : kMixedWait,
-                     common ? common->parity : 0);
+    if (!common) return w.suspend(kMbarrierWait, i, lanes);
+    return w.suspend(kMbarrierWait, i, lanes, reinterpret_cast<uint64_t>(common->barrier),
+                     w.cta().mbarrier_generation() << 1 | common->parity);
   }
   uint32_t& p = w.mask(i.s[0]);
   p = (p & ~lanes) | passed;
   if (w.cluster().observer()) {
-    a = barrier_addresses(w, i, lanes);
+    const auto a = barrier_addresses(w, i, lanes);
     for_lanes(lanes, [&](uint32_t l) {
       const auto at = w.cluster().locate(w, 1u << l, a.lane[l], 8);
       const uint64_t phase = at.cta->find_mbarrier(at.offset)->phase();

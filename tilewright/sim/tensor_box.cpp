@@ -53,7 +53,8 @@ void TensorBox::copy_rows(Bytes<Load> box, Bytes<!Load> global) const {
   for_rows([&](uint32_t row, uint64_t address) {
     const auto outer = global + (address - low_);
     // Rows lie far apart, each on a page of its own: more than the processor foresees.
-    const auto later = outer + 8 * static_cast<int64_t>(step_[1]);
+    constexpr int64_t ahead = 24;
+    const auto later = outer + ahead * static_cast<int64_t>(step_[1]);
     __builtin_prefetch(later, !Load);
     if (N > 4) __builtin_prefetch(later + 64, !Load);
     const uint32_t at = row * N * 16, key = (phase_ + at) >> 7 & mask_;
