@@ -14,7 +14,7 @@ std::span<const GemmPlan> gemm_plans() {
   static constexpr GemmPlan kPlans[] = {
       {128, 256, 2, 3, 1310}, {256, 128, 2, 3, 1330}, {128, 192, 2, 4, 1000},
       {128, 128, 2, 5, 662},  {64, 256, 1, 4, 715},   {64, 192, 1, 5, 530},
-      {64, 128, 1, 7, 357},   {128, 64, 2, 7, 560},   {64, 64, 1, 10, 300}};
+      {64, 128, 1, 7, 357},   {128, 64, 2, 8, 560},   {64, 64, 1, 10, 300}};
   return kPlans;
 }
 
@@ -49,9 +49,7 @@ Kernel gemm(const GemmShape& s, Arch arch) {
   TmaBarrier loaded(k, STAGES, "loaded");                 // load -> mma
   Barrier freed(k, STAGES, 4 * plan.consumers, "freed");  // mma -> load, one arrival a warp
 
-  // One consumer has registers enough; two take what the loading warpgroup can spare.
-  const bool trade = plan.consumers > 1;
-  k.role("load", warpgroup(plan.consumers), trade ? 40 : 0, [&] {
+  k.role("load", warpgroup(plan.consumers), 40, [&] {
     if_(warp_id == 4 * plan.consumers, [&] {
       elected([&] {
         Ring ring(STAGES, Ring::producer);
@@ -68,7 +66,7 @@ Kernel gemm(const GemmShape& s, Arch arch) {
     });
   });
 
-  k.role("mma", warpgroup(0, plan.consumers), trade ? 232 : 0, [&] {
+  k.role("mma", warpgroup(0, plan.consumers), 232, [&] {
     const Expr mine = warpgroup_id * ROWS;  // rows of the tile
     Ring ring(STAGES, Ring::consumer), done(STAGES, Ring::consumer);
     auto give_back = [&] {

@@ -50,6 +50,8 @@ Kernel gemm_step6(const GemmShape& s, Arch arch) {
     });
 
     warpgroup.cast(out, acc);
+    if_(warp_id == 0, [&] { elected([&] { ptx::bulk_wait_group_read(0); }); });
+    cta.sync();  // the previous tile has left Ds
     warpgroup.copy(Ds, out);
     ptx::fence_proxy_async();  // the copy engine reads what the threads wrote
     cta.sync();
@@ -58,14 +60,13 @@ Kernel gemm_step6(const GemmShape& s, Arch arch) {
         elected([&] {
           thread.copy_async(D.tile(t.m * BM, t.n * BN), Ds);
           ptx::bulk_commit_group();
-          ptx::bulk_wait_group_read(0);  // before the next tile is put there
         });
       });
     } else {
       warpgroup.copy(D.tile(t.m * BM, t.n * BN), Ds);
     }
-    cta.sync();
   });
+  if_(warp_id == 0, [&] { elected([&] { ptx::bulk_wait_group_read(0); }); });
   return k.finish();
 }
 

@@ -1,5 +1,6 @@
 // Step 8: a cluster of two CTAs, one tile above the other. Both need the same tile of B: each loads half of
-// it and the copy engine delivers it to both. A stage is free when both CTAs are through with it.
+// it and the copy engine delivers it to both. A stage is free when both CTAs are through with it; the way
+// back is longer, and so is the ring.
 #include "kernels/gemm/ladder.h"
 #include "tilewright/dsl/schedule.h"
 
@@ -7,7 +8,7 @@ namespace tw::kernels::sm_90a {
 using namespace dsl;
 
 Kernel gemm_step8(const GemmShape& s, Arch arch) {
-  constexpr int BM = 128, BN = 128, BK = 64, STAGES = 4, CTAS = 2;
+  constexpr int BM = 128, BN = 128, BK = 64, STAGES = 6, CTAS = 2;
   KernelBuilder k("gemm.step8", arch);
   k.require(s.k % 8 == 0, "K is a multiple of 8: rows of A and B are multiples of 16 bytes");
   const Expr M = rows(k, s);

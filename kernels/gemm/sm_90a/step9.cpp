@@ -1,5 +1,6 @@
 // Step 9: two consumers. Two warpgroups multiply 64 rows each by the same tile of B, which is now 256 wide;
-// while one waits or writes back, the other keeps the tensor core busy.
+// while one waits or writes back, the other keeps the tensor core busy. Tiles twice as large need half as
+// many stages.
 #include "kernels/gemm/ladder.h"
 #include "tilewright/dsl/schedule.h"
 

@@ -51,6 +51,8 @@ Answer copy_tma(Context& c, const Site& site) {
   const ir::Tile &global = load ? src : dst, &shared = load ? dst : src;
   TmaOptions options;
   options.direction = load ? TmaDirection::load : TmaDirection::store;
+  // What follows along a row is wanted next: memory fetches 256 bytes at a time into L2.
+  options.l2 = TensorMap::L2Promotion::b256;
   TmaPlanOr plan = plan_tma(global, shared, options);
   if (auto* why = std::get_if<std::string>(&plan)) return *why;
   return Plan{1, [&c, plan = std::get<TmaPlan>(plan), global, shared, op = site.op] {
