@@ -13,6 +13,7 @@
 #include "tilewright/runtime/cublas.h"
 #include "tilewright/runtime/device.h"
 #include "tools/command.h"
+#include "tools/compile.h"
 #include "tools/gemm_bench.h"
 #include "tools/gemm_report.h"
 #include "tools/host.h"
@@ -22,7 +23,7 @@ namespace tw::tools {
 namespace {
 
 struct Options {
-  std::string on = "cuda:0", dtype = "bf16", shapes, cublas;
+  std::string on = "cuda:0", dtype = "bf16", shapes, tile, cublas;
   std::vector<std::string> kernels, save;
   std::optional<int64_t> m, n, k;
   bool no_cublas = false;
@@ -31,9 +32,12 @@ struct Options {
 
 std::vector<kernels::GemmShape> shapes(const Options& o) {
   const DType dtype = dtype_from_name(o.dtype);
-  if (o.shapes.empty()) return {{o.m.value_or(4096), o.n.value_or(4096), o.k.value_or(4096), dtype}};
-  if (o.m || o.n || o.k) user_error({}, "-m, -n and -k describe one shape; --shapes names several: give one");
-  return parse_gemm_shapes(o.shapes, dtype);
+  if (!o.shapes.empty() && (o.m || o.n || o.k))
+    user_error({}, "-m, -n and -k describe one shape; --shapes names several: give one");
+  std::vector<kernels::GemmShape> all{{o.m.value_or(4096), o.n.value_or(4096), o.k.value_or(4096), dtype}};
+  if (!o.shapes.empty()) all = parse_gemm_shapes(o.shapes, dtype);
+  for (kernels::GemmShape& s : all) set_tile(s, o.tile);
+  return all;
 }
 
 bool written_for(const kernels::GemmKernel& kernel, std::string_view arch) {
@@ -57,6 +61,7 @@ std::string command_line(const Options& o, const std::vector<const kernels::Gemm
   for (const kernels::GemmKernel* k : kernels) line += " --kernel " + k->name;
   if (!o.shapes.empty()) line += " --shapes " + o.shapes;
   if (o.working_set != Options{}.working_set) line += format(" --working-set {}", o.working_set);
+  if (!o.tile.empty()) line += " --tile " + o.tile;
   if (o.m) line += format(" -m {}", *o.m);
   if (o.n) line += format(" -n {}", *o.n);
   if (o.k) line += format(" -k {}", *o.k);
@@ -145,6 +150,7 @@ void add_bench_gemm(CLI::App& bench_command, Session& session) {
   command->add_option("-n", o->n, "columns of D")->check(CLI::PositiveNumber);
   command->add_option("-k", o->k, "inner extent")->check(CLI::PositiveNumber);
   command->add_option("--shapes", o->shapes, "square, llm, all, or MxNxK,MxNxK,...");
+  command->add_option("--tile", o->tile, "MxN, of D: the tile that `gemm` takes (default: its choice)");
   command->add_option("--dtype", o->dtype, "f16 or bf16")->capture_default_str();
   command->add_option("--rounds", o->rounds, "medians are over so many")
       ->capture_default_str()

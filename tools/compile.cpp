@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 
 #include "tilewright/base/error.h"
 #include "tilewright/base/format.h"
@@ -14,7 +15,19 @@ kernels::GemmShape ShapeOptions::of(const kernels::GemmKernel& kernel) const {
   s.m = m.value_or(s.m), s.n = n.value_or(s.n), s.k = k.value_or(s.k);
   s.dtype = dtype_from_name(dtype);
   s.runtime_m = runtime_m;
+  set_tile(s, tile);
   return s;
+}
+
+void set_tile(kernels::GemmShape& shape, const std::string& text) {
+  if (text.empty()) return;
+  const char* end = text.data() + text.size();
+  const auto rows = std::from_chars(text.data(), end, shape.tile_m);
+  if (rows.ec == std::errc{} && rows.ptr != end && *rows.ptr == 'x') {
+    const auto columns = std::from_chars(rows.ptr + 1, end, shape.tile_n);
+    if (columns.ec == std::errc{} && columns.ptr == end && shape.tile_m > 0 && shape.tile_n > 0) return;
+  }
+  user_error({}, "'{}' is no tile; write rows x columns of D: 128x256", text);
 }
 
 void add_shape_options(CLI::App& command, ShapeOptions& options) {
@@ -23,6 +36,7 @@ void add_shape_options(CLI::App& command, ShapeOptions& options) {
   command.add_option("-k", options.k, "inner extent");
   command.add_flag("--runtime-m", options.runtime_m, "compile for any number of rows, known at launch only");
   command.add_option("--dtype", options.dtype, "f16 or bf16")->capture_default_str();
+  command.add_option("--tile", options.tile, "MxN, of D: the tile that `gemm` takes (default: its choice)");
 }
 
 ir::Kernel record(const kernels::GemmKernel& kernel, const kernels::GemmShape& shape, std::string_view arch) {

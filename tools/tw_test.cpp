@@ -234,6 +234,16 @@ TEST_F(Tw, RunVerifiesOnBothMachines) {
     }
 }
 
+TEST_F(Tw, GemmTakesTheTileItIsTold) {
+  for (const char* tile :
+       {"128x256", "256x128", "128x192", "128x128", "64x256", "64x192", "64x128", "128x64", "64x64"}) {
+    const json j = tw_json(std::string("run gemm --on sim:h200 -m 300 -n 520 -k 200 --tile ") + tile);
+    EXPECT_TRUE(j["right"]) << tile;
+  }
+  expect_misuse("run gemm --on sim:h200 --tile 3x5", "gemm has no tile of 3x5; there are 128x256, ");
+  expect_misuse("run gemm --on sim:h200 --tile 128", "'128' is no tile; write rows x columns of D: 128x256");
+}
+
 TEST_F(Tw, RunSaysWhenItDidNotVerify) {
   const Outcome o = tw("run gemm.step1 --on sim:h200 --no-verify");
   EXPECT_EQ(o.code, 0) << o.err;

@@ -15,7 +15,6 @@ struct GemmPlan {
 
 struct GemmMachine {
   int sms;
-  double clock_ghz;        // under load
   double bytes_per_cycle;  // of the whole GPU's memory
   int launch_cycles;       // before the first product
   double store_cycles;     // for each element of a tile of D and SM, what the next tile does not hide

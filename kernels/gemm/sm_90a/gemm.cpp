@@ -18,12 +18,9 @@ std::span<const GemmPlan> gemm_plans() {
   return kPlans;
 }
 
+// Memory gives 4.0 TB/s at a clock of 1.755 GHz.
 GemmMachine gemm_machine(const GemmShape& s, Arch arch) {
-  return {.sms = sms(s, arch),
-          .clock_ghz = 1.755,
-          .bytes_per_cycle = 2280,
-          .launch_cycles = 1500,
-          .store_cycles = 0.018};
+  return {.sms = sms(s, arch), .bytes_per_cycle = 2280, .launch_cycles = 1500, .store_cycles = 0.018};
 }
 
 Kernel gemm(const GemmShape& s, Arch arch) {
