@@ -88,8 +88,8 @@ class Decoding {
   };
   std::optional<CallVariable> call_variable(std::string_view name) const;  // a .param variable of the body
   const Subroutine& called(std::string_view name);  // the function of this name, which is called from here
-  bool in_function() const;                       // this instruction belongs to a .func
-  bool returns();                                 // the same; notes that this is one of its ret instructions
+  bool in_function() const;                         // this instruction belongs to a .func
+  bool returns();  // the same; notes that this is one of its ret instructions
   // The instruction can touch global memory in a way that other clusters may wait for (atomics, acquire,
   // volatile).
   void mark_ordered();

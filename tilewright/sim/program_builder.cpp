@@ -176,7 +176,8 @@ bool ProgramBuilder::returns() {
 std::optional<Subroutine::Range> ProgramBuilder::call_variable(std::string_view name) const {
   const Place* p = find(name);
   if (!p || p->space != ptx::Space::local || p->variable->space != ptx::Space::param) return std::nullopt;
-  return Subroutine::Range{static_cast<uint32_t>(p->offset), static_cast<uint32_t>(p->variable->size_bytes())};
+  return Subroutine::Range{static_cast<uint32_t>(p->offset),
+                           static_cast<uint32_t>(p->variable->size_bytes())};
 }
 
 // ---- rows ----
