@@ -55,8 +55,11 @@ std::span<const GemmKernel> gemm_kernels() {
            sm_100a::gemm_step6, {1300, 1800, 200}),
       step(7, "roles: load, multiply and write back at the same time", sm_90a::gemm_step7,
            sm_100a::gemm_step7, {1300, 1800, 200}),
-      step(8, "a cluster of two CTAs shares what both need", sm_90a::gemm_step8, nullptr, {1300, 1800, 200}),
-      step(9, "a second consumer, a larger tile", sm_90a::gemm_step9, nullptr, {1300, 1800, 200}),
+      step(8, "a cluster of two CTAs shares what both need", sm_90a::gemm_step8, sm_100a::gemm_step8,
+           {1300, 1800, 200}),
+      step(9, "a second consumer, a larger tile", sm_90a::gemm_step9, sm_100a::gemm_step9, {1300, 1800, 200}),
+      entry("gemm.step9_clc", "step 9 whose tiles cluster launch control deals out", nullptr,
+            sm_100a::gemm_step9_clc, {1300, 1800, 200}, true),
       entry("gemm", "the one to call: chooses the tile for the shape", sm_90a::gemm, nullptr,
             {1300, 1800, 200}, true),
   };

@@ -22,6 +22,9 @@ ir::Kernel gemm_step4(const GemmShape& s, dsl::Arch arch);
 ir::Kernel gemm_step5(const GemmShape& s, dsl::Arch arch);
 ir::Kernel gemm_step6(const GemmShape& s, dsl::Arch arch);
 ir::Kernel gemm_step7(const GemmShape& s, dsl::Arch arch);
+ir::Kernel gemm_step8(const GemmShape& s, dsl::Arch arch);
+ir::Kernel gemm_step9(const GemmShape& s, dsl::Arch arch);
+ir::Kernel gemm_step9_clc(const GemmShape& s, dsl::Arch arch);
 }  // namespace sm_100a
 
 namespace sm_90a {

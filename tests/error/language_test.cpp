@@ -26,7 +26,7 @@ TEST(LanguageError, ShapeTheStepCannotDo) {
   EXPECT_NE(build("gemm.step3", 128, 128, 0).find("gemm.step3: K is a multiple of 64"), std::string::npos);
   EXPECT_EQ(build("gemm.step0", 1, 1, 1),
             " unknown kernel 'gemm.step0'; known: gemm.step1, gemm.step2, gemm.step3, "
-            "gemm.step4, gemm.step5, gemm.step6, gemm.step7, gemm.step8, gemm.step9, gemm");
+            "gemm.step4, gemm.step5, gemm.step6, gemm.step7, gemm.step8, gemm.step9, gemm.step9_clc, gemm");
 }
 
 TEST(LanguageError, TypeTheLadderDoesNotCompute) {
@@ -93,7 +93,7 @@ TEST(LanguageError, NoDispatchListsEveryRule) {
   EXPECT_EQ(text,
             "+6 no dispatch of warpgroup.gemm_async fits (f32 acc[0:128, 0:128] in tensor_memory, "
             "f16 As[0:128, 0:64] in shared, f16 Bs[0:128, 0:64] in shared)\n"
-            "+6 rule 'tcgen05': is issued by one thread: use thread.gemm_async\n"
+            "+6 rule 'tcgen05': is issued by one thread: use thread.gemm_async, or cta_pair.gemm_async\n"
             "+6 rule 'wgmma': sm_100a has no wgmma");
 }
 
@@ -110,6 +110,177 @@ TEST(LanguageError, GemmIssuedByManyThreads) {
             "+5 no dispatch of thread.gemm_async fits (f32 acc[0:128, 0:128] in tensor_memory, "
             "f16 As[0:128, 0:64] in shared, f16 As[0:128, 0:64] in shared)\n"
             "+5 rule 'tcgen05': is issued by one thread, but active are threads 0..127");
+}
+
+// ---- CTA pairs ----
+
+// One thread of the CTAs that `where` lets through issues the pair's MMA.
+std::string pair_gemm(const Expr& where, int base) {
+  return message_of(base, [&] {
+    KernelBuilder k("k", Arch::sm_100a);
+    k.launch({.cluster = {2}});
+    auto As = k.shared(f16, {128, 64}, swizzle_128B, "As");
+    auto acc = k.tensor_memory(f32, {128, 256}, "acc", cta_pair);
+    if_(where && warp_id == 0, [&] { elected([&] { cta_pair.gemm_async(acc, As, As); }); });
+    lower(k.finish());
+  });
+}
+
+TEST(LanguageError, PairGemmIssuedByBothCtas) {
+  const std::string wanted =
+      "no dispatch of cta_pair.gemm_async fits (f32 acc[0:128, 0:256] in tensor_memory, f16 As[0:128, 0:64] "
+      "in "
+      "shared, f16 As[0:128, 0:64] in shared)";
+  std::string text = pair_gemm(true, 0);
+  EXPECT_NE(text.find(wanted), std::string::npos) << text;
+  EXPECT_NE(text.find("rule 'tcgen05': is issued by one CTA of the pair, but both are active: guard it with "
+                      "cluster_rank"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(pair_gemm(cluster_rank == 0, 0), "no error");
+  EXPECT_EQ(pair_gemm(cluster_rank == 1, 0), "no error");
+}
+
+TEST(LanguageError, GemmOfOneCtaIntoThePairsMemory) {
+  const int base = __LINE__;
+  auto text = message_of(base, [] {
+    KernelBuilder k("k", Arch::sm_100a);
+    k.launch({.cluster = {2}});
+    auto As = k.shared(f16, {128, 64}, swizzle_128B, "As");
+    auto acc = k.tensor_memory(f32, {128, 128}, "acc", cta_pair);
+    if_(warp_id == 0, [&] { elected([&] { thread.gemm_async(acc, As, As, {.dispatch = "tcgen05"}); }); });
+    lower(k.finish());
+  });
+  EXPECT_NE(text.find("rule 'tcgen05': the accumulator 'acc' belongs to a cta_pair"), std::string::npos)
+      << text;
+}
+
+TEST(LanguageError, PairGemmOperandsDoNotFit) {
+  const int base = __LINE__;
+  auto text = message_of(base, [] {
+    KernelBuilder k("k", Arch::sm_100a);
+    k.launch({.cluster = {2}});
+    auto As = k.shared(f16, {128, 64}, swizzle_128B, "As");
+    auto acc = k.tensor_memory(f32, {128, 128}, "acc", cta_pair);
+    elected([&] { cta_pair.gemm_async(acc, As, As); });
+    k.finish();
+  });
+  EXPECT_EQ(
+      text,
+      "+6 cta_pair.gemm_async: each CTA holds half the rows of A and D and half the rows of B; accumulator "
+      "128 x 128 (M/2 x N), A 128 x 64 (M/2 x K), B 128 x 64 (N/2 x K) do not fit together");
+}
+
+TEST(LanguageError, PairInAClusterOfOne) {
+  const int base = __LINE__;
+  auto text = message_of(base, [] {
+    KernelBuilder k("k", Arch::sm_100a);
+    k.tensor_memory(f32, {128, 128}, "acc", cta_pair);
+    k.finish();
+  });
+  EXPECT_EQ(text, "+3 'acc' belongs to a CTA pair; 'k' has clusters of 1 CTA");
+}
+
+TEST(LanguageError, TensorMemoryOfACtaAndOfAPair) {
+  const int base = __LINE__;
+  auto text = message_of(base, [] {
+    KernelBuilder k("k", Arch::sm_100a);
+    k.launch({.cluster = {2}});
+    k.tensor_memory(f32, {128, 128}, "mine", cta);
+    k.tensor_memory(f32, {128, 128}, "ours", cta_pair);
+    lower(k.finish());
+  });
+  EXPECT_EQ(text,
+            "+5 'ours' belongs to a cta_pair, 'mine' to a cta: a kernel's tcgen05 instructions have one "
+            ".cta_group\n+4 'mine' is declared here");
+}
+
+TEST(LanguageError, WaitForAPairsBarrierInTheOddCta) {
+  const int base = __LINE__;
+  auto text = message_of(base, [] {
+    KernelBuilder k("k", Arch::sm_100a);
+    k.launch({.cluster = {4}});
+    Barrier drained(k, 1, 2, "drained", cta_pair);
+    if_(cluster_rank == 2, [&] { drained.wait(0, 0); });
+    drained.wait(0, 0);
+    k.finish();
+  });
+  EXPECT_EQ(
+      text,
+      "+6 'drained' lies in the even CTA of each pair, which alone can wait for it: guard the wait with "
+      "cluster_rank\n+4 'drained' is declared here");
+}
+
+TEST(LanguageError, ClusterBarrierNeedsNoRank) {
+  const int base = __LINE__;
+  auto text = message_of(base, [] {
+    KernelBuilder k("k", Arch::sm_90a);
+    k.launch({.cluster = {2}});
+    Barrier b(k, 1, 2, "b", cluster);
+    b.arrive_remote(0, 0);
+    k.finish();
+  });
+  EXPECT_EQ(text, "+5 'b' lies in CTA 0 of the cluster: to arrive there takes no rank");
+}
+
+TEST(LanguageError, CommitToCtasBeyondTheCluster) {
+  const int base = __LINE__;
+  auto text = message_of(base, [] {
+    KernelBuilder k("k", Arch::sm_100a);
+    k.launch({.cluster = {2}});
+    MmaBarrier done(k, 1, "done");
+    elected([&] { done.commit(0, {.multicast = 0b100}); });
+    k.finish();
+  });
+  EXPECT_EQ(text, "+5 commit to 'done': the mask 0x4 names CTAs beyond the cluster's 2");
+}
+
+TEST(LanguageError, NoBarrierSpansAPair) {
+  const int base = __LINE__;
+  auto text = message_of(base, [] {
+    KernelBuilder k("k", Arch::sm_100a);
+    k.launch({.cluster = {4}});
+    cta_pair.sync();
+    k.finish();
+  });
+  EXPECT_EQ(text, "+4 no barrier spans a CTA pair alone: use cluster.sync");
+}
+
+TEST(LanguageError, ClusterSyncInSomeOfItsCtas) {
+  const int base = __LINE__;
+  auto text = message_of(base, [] {
+    KernelBuilder k("k", Arch::sm_90a);
+    k.launch({.cluster = {2}});
+    if_(cluster_rank == 0, [&] { cluster.sync(); });
+    k.finish();
+  });
+  EXPECT_EQ(text,
+            "+4 cluster.sync needs every CTA of the cluster\n"
+            "+4 active threads are narrowed here: threads 0..127");
+}
+
+TEST(LanguageError, LaunchControlAnswers) {
+  const int base = __LINE__;
+  auto ask = [](Arch arch, std::vector<int64_t> shape, bool one_thread) {
+    return message_of(base, [&] {
+      KernelBuilder k("k", arch);
+      auto answer = k.shared(u32, shape, tw::TileLayout::row_major(shape), "answer");
+      TmaBarrier received(k, 1, "received");
+      auto body = [&] {
+        ptx::clusterlaunchcontrol_try_cancel(answer, received[0]);
+        received.arrive(0);
+      };
+      if (one_thread) if_(warp_id == 0, [&] { elected(body); });
+      else body();
+      k.finish();
+    });
+  };
+  EXPECT_EQ(ask(Arch::sm_100a, {4}, true), "no error");
+  EXPECT_EQ(ask(Arch::sm_90a, {4}, true), "+7 sm_90a has no cluster launch control");
+  EXPECT_EQ(ask(Arch::sm_100a, {2}, true),
+            "+7 the answer of try_cancel is 16 bytes in shared memory; answer[0:2] is 8 in shared");
+  EXPECT_EQ(ask(Arch::sm_100a, {4}, false),
+            "+7 try_cancel asks once for each thread that runs it: active are threads 0..127; elect one");
 }
 
 TEST(LanguageError, UnknownDispatch) {

@@ -14,6 +14,20 @@ Tile whole(const ir::BufferRef& b) {
   return Tile(std::move(t));
 }
 
+ir::Scope barrier_owner(const ScopeOps& owner, std::string_view name, const Where& where) {
+  ir::Scope s = owner.ir();
+  if (s != ir::Scope::cta && s != ir::Scope::cta_pair && s != ir::Scope::cluster)
+    user_error(where, "barrier '{}' belongs to a cta, a cta_pair or a cluster, not to a {}", name,
+               ir::name(s));
+  return s;
+}
+ir::Scope tensor_memory_owner(const ScopeOps& owner, std::string_view name, const Where& where) {
+  ir::Scope s = owner.ir();
+  if (s != ir::Scope::cta && s != ir::Scope::cta_pair)
+    user_error(where, "'{}': tensor memory belongs to a cta or a cta_pair, not to a {}", name, ir::name(s));
+  return s;
+}
+
 }  // namespace
 
 KernelBuilder::KernelBuilder(std::string_view name, Arch arch, Where where) : where_(where) {
@@ -103,7 +117,7 @@ Tile KernelBuilder::shared(DType type, std::vector<int64_t> shape, SwizzleMode m
 }
 
 Tile KernelBuilder::tensor_memory(DType type, std::vector<int64_t> shape, std::string_view name,
-                                  Where where) {
+                                  const ScopeOps& owner, Where where) {
   if (!ir::is_blackwell(kernel_.arch))
     user_error(where, "'{}': {} has no tensor memory", name, ir::name(kernel_.arch));
   if (shape.size() != 2 || (shape[0] != 128 && shape[0] != 64))
@@ -119,6 +133,7 @@ Tile KernelBuilder::tensor_memory(DType type, std::vector<int64_t> shape, std::s
   b.dtype = type;
   b.shape = exprs(shape);
   b.layout = tmem_datapath_layout(shape[0] == 128 ? DataPath::D : DataPath::F, shape[1]);
+  b.scope = tensor_memory_owner(owner, name, where);
   b.loc = where;
   return add(std::move(b));
 }
@@ -171,7 +186,8 @@ Kernel KernelBuilder::finish() {
   return ir::verify(std::move(kernel_));
 }
 
-Barrier::Barrier(KernelBuilder& k, int stages, int arrivals, std::string_view name, Where where) {
+Barrier::Barrier(KernelBuilder& k, int stages, int arrivals, std::string_view name, const ScopeOps& owner,
+                 Where where) {
   if (stages < 1) user_error(where, "barrier '{}' needs at least one stage, got {}", name, stages);
   if (arrivals < 1 || arrivals > (1 << 20) - 1)
     user_error(where, "barrier '{}': a phase expects 1 to 2^20 - 1 arrivals, got {}", name, arrivals);
@@ -183,6 +199,7 @@ Barrier::Barrier(KernelBuilder& k, int stages, int arrivals, std::string_view na
   b.layout = TileLayout::row_major({stages});
   b.is_barrier = true;
   b.arrivals = arrivals;
+  b.scope = barrier_owner(owner, name, where);
   b.align = 8;
   b.loc = where;
   buffer_ = k.add(std::move(b)).ir().buffer;

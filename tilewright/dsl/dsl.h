@@ -106,6 +106,8 @@ TileExpr select(const TileExpr& condition, const TileExpr& yes, const TileExpr& 
 class Var {
  public:
   explicit Var(std::string_view name, const Expr& initial, Where where = Where::current());
+  // A variable that will never hold less than `least`, which the compiler may use.
+  Var(std::string_view name, const Expr& initial, int64_t least, Where where = Where::current());
   Var(const Var&) = delete;
   Var& operator=(const Var& other) { return *this = Expr(other); }
   Var& operator=(const Expr& value);
@@ -173,7 +175,9 @@ class ScopeOps {
   void compute(const Tile& dst, const TileExpr& expression, Where where = Where::current()) const;
   void cast(const Tile& dst, const Tile& src, Where where = Where::current()) const;
   // acc (M x N) = A (M x K) * B (N x K)^T, plus acc if accumulate. Asynchronous: see MmaBarrier::commit on
-  // Blackwell, wgmma_commit_group and wgmma_wait_group on Hopper.
+  // Blackwell, wgmma_commit_group and wgmma_wait_group on Hopper. cta_pair.gemm_async: one thread of one CTA
+  // issues it for both; each CTA's shared memory holds half the rows of A and half the rows of B, each CTA's
+  // tensor memory the accumulator of its rows of A: acc is M/2 x N, A M/2 x K, B N/2 x K.
   void gemm_async(const Tile& acc, const Tile& a, const Tile& b, const GemmOptions& options = {},
                   Where where = Where::current()) const;
   void sync(Where where = Where::current()) const;
@@ -181,12 +185,14 @@ class ScopeOps {
   // The i-th warp or warpgroup of the CTA, or `count` of them: the threads of a role.
   WarpRange operator()(int index, int count = 1) const;
 
+  ir::Scope ir() const { return scope_; }
+
  private:
   ir::Scope scope_;
 };
 
 inline constexpr ScopeOps thread{ir::Scope::thread}, warp{ir::Scope::warp}, warpgroup{ir::Scope::warpgroup},
-    cta{ir::Scope::cta};
+    cta{ir::Scope::cta}, cta_pair{ir::Scope::cta_pair}, cluster{ir::Scope::cluster};
 
 // ---- building a kernel ----
 
@@ -216,9 +222,10 @@ class KernelBuilder {
               Where where = Where::current());
   Tile shared(DType type, std::vector<int64_t> shape, Layout layout, std::string_view name,
               Where where = Where::current());
-  // An accumulator of tcgen05.mma, M x N in 32-bit columns. Allocated before the body, freed after it.
+  // An accumulator of tcgen05.mma, M x N in 32-bit columns. Allocated before the body, freed after it. Of a
+  // cta_pair: the rows of this CTA, at the same columns as its peer's, for cta_pair.gemm_async.
   Tile tensor_memory(DType type, std::vector<int64_t> shape, std::string_view name,
-                     Where where = Where::current());
+                     const ScopeOps& owner = cta, Where where = Where::current());
   // A tile spread over the registers of a scope's threads by its layout.
   Tile registers(DType type, std::vector<int64_t> shape, TileLayout layout, std::string_view name,
                  Where where = Where::current());
@@ -265,14 +272,19 @@ class Ring {
 };
 
 // An mbarrier per stage. A phase completes after `arrivals` arrivals; phases count 0, 1, 2, ..., and
-// wait(stage, parity) returns once the phase of that parity has completed.
+// wait(stage, parity) returns once the phase of that parity has completed. Of a cta_pair or a cluster: it
+// lies in the even CTA or in CTA 0, where all arrive; only that one can wait. Copies of both CTAs can signal
+// a pair's.
 class Barrier {
  public:
-  Barrier(KernelBuilder& k, int stages, int arrivals, std::string_view name, Where where = Where::current());
+  Barrier(KernelBuilder& k, int stages, int arrivals, std::string_view name, const ScopeOps& owner = cta,
+          Where where = Where::current());
   void wait(const Expr& stage, const Expr& parity, Where where = Where::current()) const;
   void wait(const Ring& ring, Where where = Where::current()) const { wait(ring.stage, ring.phase, where); }
   void arrive(const Expr& stage, Where where = Where::current()) const;
   void arrive(const Ring& ring, Where where = Where::current()) const { arrive(ring.stage, where); }
+  // Once for all lanes of a warp, when all have come here: arrive(warp, stage).
+  void arrive(const ScopeOps& together, const Expr& stage, Where where = Where::current()) const;
   // On the same barrier of another CTA of the cluster.
   void arrive_remote(const Expr& stage, const Expr& rank, Where where = Where::current()) const;
 
@@ -284,21 +296,31 @@ class Barrier {
 // called.
 class TmaBarrier : public Barrier {
  public:
-  TmaBarrier(KernelBuilder& k, int stages, std::string_view name, Where where = Where::current())
-      : Barrier(k, stages, 1, name, where) {}
+  TmaBarrier(KernelBuilder& k, int stages, std::string_view name, const ScopeOps& owner = cta,
+             Where where = Where::current())
+      : Barrier(k, stages, 1, name, owner, where) {}
   Signal operator[](const Expr& stage) const { return {buffer_, stage}; }
   Signal operator[](const Ring& ring) const { return {buffer_, ring.stage}; }
-  // Arrives, and expects the bytes of the copies bound to the barrier before it in the same block.
+  // Arrives, and expects the bytes of the copies bound to the barrier before it in the same block. Of a
+  // cta_pair: the even CTA does, for the copies of both.
   void arrive(const Expr& stage, Where where = Where::current()) const;
   void arrive(const Ring& ring, Where where = Where::current()) const { arrive(ring.stage, where); }
 };
 
 // The barrier that tcgen05.mma arrives on: commit binds the phase to all MMAs its thread issued before.
+struct CommitOptions {
+  uint32_t multicast = 0;  // a bit for each CTA of the cluster whose barrier it arrives on; 0: this one
+};
 class MmaBarrier : public Barrier {
  public:
-  MmaBarrier(KernelBuilder& k, int stages, std::string_view name, Where where = Where::current())
-      : Barrier(k, stages, 1, name, where) {}
-  void commit(const Expr& stage, Where where = Where::current()) const;
+  // issuers: threads whose commits complete a phase.
+  MmaBarrier(KernelBuilder& k, int stages, std::string_view name, int issuers = 1,
+             Where where = Where::current())
+      : Barrier(k, stages, issuers, name, cta, where) {}
+  void commit(const Expr& stage, const CommitOptions& options = {}, Where where = Where::current()) const;
+  void commit(const Ring& ring, const CommitOptions& options = {}, Where where = Where::current()) const {
+    commit(ring.stage, options, where);
+  }
 };
 
 }  // namespace tw::dsl
@@ -322,6 +344,18 @@ void wgmma_wait_group(int pending, Where where = Where::current());
 void bulk_commit_group(Where where = Where::current());
 void bulk_wait_group_read(int pending, Where where = Where::current());
 void bulk_wait_group(int pending, Where where = Where::current());
+
+// "clusterlaunchcontrol.try_cancel": a running cluster takes over the work of one that has not started. CTA 0
+// of the cluster asks, every CTA is answered: 16 bytes in `response`, counted by `signal`. All CTAs call it,
+// one thread of each.
+void clusterlaunchcontrol_try_cancel(const Tile& response, const Signal& signal,
+                                     Where where = Where::current());
+// "clusterlaunchcontrol.query_cancel" of an answer: whether there was such a cluster, and where along x it
+// begins.
+struct CancelledCluster {
+  Expr found, first_cta;
+};
+CancelledCluster clusterlaunchcontrol_query_cancel(const Tile& response, Where where = Where::current());
 
 // Any instruction of the table: opcode with modifiers, operands as the ISA orders them, without a
 // destination.

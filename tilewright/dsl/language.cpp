@@ -164,6 +164,10 @@ Var::Var(std::string_view name, const Expr& initial, Where where)
   record(ir::Declare{variable_, initial}, where);
 }
 
+Var::Var(std::string_view name, const Expr& initial, int64_t least, Where where) : Var(name, initial, where) {
+  const_cast<ir::Variable&>(*variable_).lo = least;
+}
+
 Var& Var::operator=(const Expr& value) { return assign(value, Where::current()); }
 
 Var& Var::assign(const Expr& value, Where where) {
@@ -261,20 +265,41 @@ void Ring::advance(Where where) {
   stage.assign(select(last, 0, next), where);
 }
 
-void Barrier::wait(const Expr& stage, const Expr& parity, Where where) const {
-  record(ir::BarrierOp{ir::BarrierOp::Kind::wait, buffer_, stage, parity, {}}, where);
+namespace {
+ir::BarrierOp barrier_op(ir::BarrierOp::Kind kind, const ir::BufferRef& barrier, const Expr& stage,
+                         const Expr& operand = {}) {
+  ir::BarrierOp op;
+  op.kind = kind;
+  op.barrier = barrier;
+  op.stage = stage;
+  op.operand = operand;
+  return op;
 }
-void Barrier::arrive(const Expr& stage, Where where) const {
-  record(ir::BarrierOp{ir::BarrierOp::Kind::arrive, buffer_, stage, 1, {}}, where);
+}  // namespace
+
+void Barrier::wait(const Expr& stage, const Expr& parity, Where where) const {
+  record(barrier_op(ir::BarrierOp::Kind::wait, buffer_, stage, parity), where);
+}
+void Barrier::arrive(const Expr& stage, Where where) const { arrive(thread, stage, where); }
+void Barrier::arrive(const ScopeOps& together, const Expr& stage, Where where) const {
+  ir::BarrierOp op = barrier_op(ir::BarrierOp::Kind::arrive, buffer_, stage, 1);
+  op.scope = together.ir();
+  if (op.scope != ir::Scope::thread && op.scope != ir::Scope::warp)
+    user_error(where, "the lanes of a warp can arrive as one, those of a {} cannot", ir::name(op.scope));
+  record(op, where);
 }
 void Barrier::arrive_remote(const Expr& stage, const Expr& rank, Where where) const {
-  record(ir::BarrierOp{ir::BarrierOp::Kind::arrive, buffer_, stage, 1, rank}, where);
+  ir::BarrierOp op = barrier_op(ir::BarrierOp::Kind::arrive, buffer_, stage, 1);
+  op.rank = rank;
+  record(op, where);
 }
 void TmaBarrier::arrive(const Expr& stage, Where where) const {
-  record(ir::BarrierOp{ir::BarrierOp::Kind::expect, buffer_, stage, {}, {}}, where);
+  record(barrier_op(ir::BarrierOp::Kind::expect, buffer_, stage), where);
 }
-void MmaBarrier::commit(const Expr& stage, Where where) const {
-  record(ir::BarrierOp{ir::BarrierOp::Kind::commit, buffer_, stage, {}, {}}, where);
+void MmaBarrier::commit(const Expr& stage, const CommitOptions& options, Where where) const {
+  ir::BarrierOp op = barrier_op(ir::BarrierOp::Kind::commit, buffer_, stage);
+  op.multicast = options.multicast;
+  record(op, where);
 }
 
 }  // namespace tw::dsl
@@ -285,6 +310,16 @@ void instruction(std::string_view opcode, std::vector<ir::Intrinsic::Operand> op
                  Where where) {
   Recorder::current(where).add(ir::Intrinsic{std::string(opcode), nullptr, std::move(operands), scope},
                                where);
+}
+void clusterlaunchcontrol_try_cancel(const Tile& response, const Signal& signal, Where where) {
+  Recorder::current(where).add(ir::TryCancel{response.ir(), signal.barrier, signal.stage}, where);
+}
+CancelledCluster clusterlaunchcontrol_query_cancel(const Tile& response, Where where) {
+  auto found = variable("found", DType::b1, true, where),
+       first = variable("first_cta", DType::i32, true, where);
+  const_cast<ir::Variable&>(*first).lo = 0;
+  Recorder::current(where).add(ir::QueryCancel{found, first, response.ir()}, where);
+  return {Expr(found), Expr(first)};
 }
 void fence_proxy_async(Where where) {
   instruction("fence.proxy.async.shared::cta", {}, ir::Scope::thread, where);

@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <optional>
 
 #include "tilewright/dsl/dsl.h"
 
@@ -39,6 +40,48 @@ class PersistentTiles {
   TileOrder order_;
   int pool_;
   Expr worker_;
+};
+
+enum class Schedule {
+  persistent,      // a fixed pool of workers, tiles dealt out in advance
+  launch_control,  // a worker for each tile; one that runs takes over tiles whose worker has not started
+};
+
+// The tiles shared out in either way to workers that are whole clusters, for kernels with roles.
+class TileScheduler {
+ public:
+  struct Options {
+    Schedule schedule = Schedule::persistent;
+    int ctas = 1;     // of a cluster
+    int pool = 0;     // persistent: clusters that share the tiles
+    int readers = 0;  // launch_control: warps, of all CTAs of a cluster, that walk over the tiles
+  };
+  TileScheduler(KernelBuilder& k, TileOrder order, const Options& options, Where where = Where::current());
+
+  Expr ctas() const;  // the size of the grid
+  // Each role walks over the same tiles. One role of a single thread in every CTA leads: with launch control
+  // it asks for the next tile before it begins one. The others follow.
+  void lead(const std::function<void(TileCoordinate)>& body, Where where = Where::current()) const {
+    walk(body, true, where);
+  }
+  void follow(const std::function<void(TileCoordinate)>& body, Where where = Where::current()) const {
+    walk(body, false, where);
+  }
+
+ private:
+  // Answers in flight: while the leader waits for one, a role that is a tile behind may yet read the one
+  // before.
+  static constexpr int kAnswers = 2;
+  struct Answers {
+    Tile memory;          // 16 bytes each
+    TmaBarrier received;  // in each CTA
+    Barrier read;         // by all warps of the cluster
+  };
+  void walk(const std::function<void(TileCoordinate)>& body, bool asks, Where where) const;
+
+  TileOrder order_;
+  Options options_;
+  std::optional<Answers> answers_;
 };
 
 }  // namespace tw::dsl

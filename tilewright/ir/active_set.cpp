@@ -60,9 +60,16 @@ std::optional<int64_t> evaluate(const Expr& e, int thread) {
   }
 }
 
-ActiveSet ActiveSet::all(int threads) {
+Expr at_rank(const Expr& e, int rank) {
+  if (e->op == Op::scope_id && e->id == ScopeId::cluster_rank) return Expr(rank);
+  return rebuild(e, [rank](const Expr& a) { return at_rank(a, rank); });
+}
+
+ActiveSet ActiveSet::all(int threads, int ctas) {
   ActiveSet s;
   s.total_ = threads;
+  s.ctas_ = ctas;
+  for (int r = 0; r < ctas; ++r) s.ranks_.set(static_cast<size_t>(r));
   for (int t = 0; t < threads; ++t) s.threads_.set(static_cast<size_t>(t));
   return s;
 }
@@ -70,8 +77,16 @@ ActiveSet ActiveSet::all(int threads) {
 ActiveSet ActiveSet::guarded(const Expr& condition, const SourceLoc& loc) const {
   if (condition->op == Op::logical_and)
     return guarded(condition->args[0], loc).guarded(condition->args[1], loc);
-  if (is_uniform(condition)) return *this;
   ActiveSet s = *this;
+  if (condition.constant()) return s;  // what a kernel's own constants rule out is not a guard
+  if (is_uniform(condition)) {
+    for (int r = 0; r < ctas_; ++r) {
+      auto passes = at_rank(condition, r).constant();
+      if (passes && !*passes) s.ranks_.reset(static_cast<size_t>(r));
+    }
+    if (s.ranks_ != ranks_) s.narrowed_at_ = loc;
+    return s;
+  }
   s.narrowed_at_ = loc;
   if (elected_ || !evaluate(condition, 0)) {
     s.divergent_ = true;
@@ -112,6 +127,15 @@ Range ActiveSet::range(const Expr& e) const {
     r.hi = std::max(r.hi.value_or(*v), *v);
   }
   return r;
+}
+
+bool ActiveSet::in_both_of_a_pair() const {
+  return (ranks_.to_ulong() & ranks_.to_ulong() >> 1 & 0x5555) != 0;
+}
+
+bool ActiveSet::in_home_of(Scope owner) const {
+  const unsigned long others = owner == Scope::cta_pair ? 0xaaaa : owner == Scope::cluster ? 0xfffe : 0;
+  return (ranks_.to_ulong() & others) == 0;
 }
 
 int ActiveSet::first_warp() const {
@@ -164,6 +188,7 @@ std::optional<std::string> ActiveSet::unfit(Scope scope) const {
     case Scope::warp: return complete(32, "warp");
     case Scope::warpgroup: return complete(128, "warpgroup");
     case Scope::cta:
+    case Scope::cta_pair:
     case Scope::cluster:
       if (count() != static_cast<size_t>(total_))
         return format("only {} of {} threads of the CTA are active", count(), total_);

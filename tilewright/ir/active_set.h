@@ -8,14 +8,15 @@
 
 namespace tw::ir {
 
-// Which threads of a CTA execute a statement, as far as the compiler knows. Guards over thread, lane, warp
-// and warpgroup ids narrow it exactly; a guard on a value that is the same in all threads leaves it as it is;
+// Which threads of a CTA, and which CTAs of a cluster, execute a statement, as far as the compiler knows.
+// Guards over thread, lane, warp and warpgroup ids narrow it exactly, and so do those over the rank in the
+// cluster; a guard on a value that is the same in all threads leaves it as it is;
 // any other guard leaves an unknown part of it.
 class ActiveSet {
  public:
   static constexpr int kMaxThreads = 1024;
 
-  static ActiveSet all(int threads);
+  static ActiveSet all(int threads, int ctas = 1);  // ctas: of a cluster
 
   ActiveSet guarded(const Expr& condition, const SourceLoc& loc) const;
   ActiveSet warps(int first, int count, const SourceLoc& loc) const;
@@ -28,8 +29,14 @@ class ActiveSet {
   Range range(const Expr& e) const;
 
   size_t count() const { return threads_.count(); }
+  bool one_lane_a_warp() const { return !divergent_ && count() == static_cast<size_t>(warp_count()); }
   bool one_thread() const { return threads_.count() == 1 && !divergent_; }
-  bool empty() const { return threads_.none(); }
+  bool empty() const { return threads_.none() || ranks_.none(); }
+  // Whether all CTAs of the cluster come here, and whether both of a pair may.
+  bool in_every_cta() const { return ranks_.count() == static_cast<size_t>(ctas_); }
+  bool in_both_of_a_pair() const;
+  // Whether all CTAs that may come here are the one that holds the barriers of their pair or cluster.
+  bool in_home_of(Scope owner) const;
   int first_warp() const;
   int warp_count() const;                                        // warps with an active thread
   const SourceLoc& narrowed_at() const { return narrowed_at_; }  // the innermost guard that narrowed it
@@ -38,6 +45,8 @@ class ActiveSet {
  private:
   int total_ = 0;
   std::bitset<kMaxThreads> threads_;
+  std::bitset<16> ranks_;
+  int ctas_ = 1;
   bool elected_ = false;
   bool divergent_ = false;
   SourceLoc narrowed_at_;
@@ -46,5 +55,8 @@ class ActiveSet {
 // The value of an expression over thread ids and constants in one thread of the CTA; nothing if it depends on
 // more.
 std::optional<int64_t> evaluate(const Expr& e, int thread);
+
+// The expression in the CTA of that rank in its cluster.
+Expr at_rank(const Expr& e, int rank);
 
 }  // namespace tw::ir

@@ -138,5 +138,23 @@ TEST(ActiveSet, ElectionAndRunTimeGuards) {
   EXPECT_EQ(one.to_string(), "one elected lane of warp 2");
 }
 
+TEST(ActiveSet, RanksInTheCluster) {
+  ActiveSet all = ActiveSet::all(128, 4);
+  Expr rank(ScopeId::cluster_rank);
+  EXPECT_TRUE(all.in_every_cta());
+  EXPECT_TRUE(all.in_both_of_a_pair());
+  EXPECT_FALSE(all.in_home_of(Scope::cta_pair));
+  EXPECT_TRUE(all.in_home_of(Scope::cta));
+  ActiveSet even = all.guarded(rank % 2 == 0, {});
+  EXPECT_FALSE(even.in_both_of_a_pair());
+  EXPECT_TRUE(even.in_home_of(Scope::cta_pair));
+  EXPECT_FALSE(even.in_home_of(Scope::cluster));
+  EXPECT_TRUE(all.guarded(rank == 0, {}).in_home_of(Scope::cluster));
+  EXPECT_TRUE(all.guarded(rank >= 2, {}).in_both_of_a_pair());
+  EXPECT_TRUE(all.guarded(rank == 4, {}).empty());
+  // What is known only at run time may be in any CTA.
+  EXPECT_TRUE(all.guarded(bounded("n", 0, 9) == rank, {}).in_every_cta());
+}
+
 }  // namespace
 }  // namespace tw::ir

@@ -9,7 +9,7 @@ const char* name(Space space) {
   return kNames[static_cast<int>(space)];
 }
 const char* name(Scope scope) {
-  static constexpr const char* kNames[] = {"thread", "warp", "warpgroup", "cta", "cluster"};
+  static constexpr const char* kNames[] = {"thread", "warp", "warpgroup", "cta", "cta_pair", "cluster"};
   return kNames[static_cast<int>(scope)];
 }
 const char* name(TileOpKind kind) {

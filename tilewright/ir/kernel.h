@@ -19,8 +19,9 @@ namespace tw::ir {
 enum class Space : uint8_t { global, shared, tensor_memory, registers };
 const char* name(Space space);
 
-// Which threads carry out an operation together.
-enum class Scope : uint8_t { thread, warp, warpgroup, cta, cluster };
+// Which threads carry out an operation together. A CTA pair is two CTAs of a cluster whose ranks differ in
+// the last bit (PTX ISA, "CTA-Pair").
+enum class Scope : uint8_t { thread, warp, warpgroup, cta, cta_pair, cluster };
 const char* name(Scope scope);
 
 // Named storage. Shapes of anything but global memory are constants.
@@ -33,6 +34,10 @@ struct Buffer {
   bool is_barrier = false;  // mbarriers: u64 in shared memory, one per stage
   int arrivals = 0;         // barriers: arrivals a phase expects
   uint32_t align = 16;      // bytes
+  // Whose it is. cta_pair, cluster: a barrier that lies in the even CTA of the pair, in CTA 0 of the cluster,
+  // and serves all; cta_pair: tensor memory at the same columns of both, the accumulator of MMAs that they
+  // carry out together.
+  Scope scope = Scope::cta;
   SourceLoc loc;
 
   std::vector<int64_t> extents() const;  // constant shapes only
@@ -130,7 +135,9 @@ struct BarrierOp {
   BufferRef barrier;
   Expr stage;
   Expr operand;
-  Expr rank;  // arrive: the CTA of the cluster whose barrier it is; undefined: this one
+  Expr rank;                    // arrive: the CTA of the cluster whose barrier it is; undefined: this one
+  Scope scope = Scope::thread;  // arrive: who arrives together, once: a thread or a warp
+  uint32_t multicast = 0;       // commit: the CTAs of the cluster that it arrives in; 0: this one
 };
 
 // One PTX instruction. Operands are scalar expressions, addresses of tiles, or a result variable (first).
@@ -142,8 +149,23 @@ struct Intrinsic {
   Scope scope = Scope::thread;
 };
 
+// "clusterlaunchcontrol.try_cancel": CTA 0 of the cluster asks for a cluster that has not started yet. Every
+// CTA receives the answer, 16 bytes in `response`, and its barrier learns of them.
+struct TryCancel {
+  Tile response;
+  BufferRef barrier;
+  Expr stage;
+};
+// "clusterlaunchcontrol.query_cancel": whether the cluster asked for is ours now, and the x coordinate of its
+// first CTA, which keeps its value when it is not.
+struct QueryCancel {
+  VarRef cancelled, first_cta;
+  Tile response;
+};
+
 struct Stmt {
-  std::variant<Declare, Assign, Store, If, For, While, Role, Elected, Sync, TileOp, BarrierOp, Intrinsic>
+  std::variant<Declare, Assign, Store, If, For, While, Role, Elected, Sync, TileOp, BarrierOp, TryCancel,
+               QueryCancel, Intrinsic>
       node;
   SourceLoc loc;
 };

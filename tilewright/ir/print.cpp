@@ -60,13 +60,19 @@ std::string list(const std::vector<Expr>& shape) {
   return s;
 }
 
+std::string owner(const Buffer& b) {
+  return b.scope == Scope::cta ? "" : format(", of the {}", name(b.scope));
+}
+
 class Printer {
  public:
   explicit Printer(bool locations) : locations_(locations) {}
 
   std::string kernel(const Kernel& k) {
-    line(format("kernel {} for {}: grid ({}, {}, {}), {} threads", k.name, name(k.arch), to_string(k.grid[0]),
-                to_string(k.grid[1]), to_string(k.grid[2]), k.threads),
+    std::string cluster =
+        k.ctas() > 1 ? format(", clusters of ({}, {}, {})", k.cluster[0], k.cluster[1], k.cluster[2]) : "";
+    line(format("kernel {} for {}: grid ({}, {}, {}), {} threads{}", k.name, name(k.arch),
+                to_string(k.grid[0]), to_string(k.grid[1]), to_string(k.grid[2]), k.threads, cluster),
          k.loc);
     ++depth_;
     for (const VarRef& v : k.sizes) line(format("size {}", v->name), v->loc);
@@ -75,10 +81,11 @@ class Printer {
       line(format("global {}: {}[{}]", b->name, name(b->dtype), list(b->shape)), b->loc);
     for (const BufferRef& b : k.buffers) {
       if (b->is_barrier) {
-        line(format("barrier {}[{}], {} arrivals", b->name, list(b->shape), b->arrivals), b->loc);
+        line(format("barrier {}[{}], {} arrivals{}", b->name, list(b->shape), b->arrivals, owner(*b)),
+             b->loc);
       } else {
-        line(format("{} {}: {}[{}] at {}", name(b->space), b->name, name(b->dtype), list(b->shape),
-                    to_string(b->layout)),
+        line(format("{} {}: {}[{}] at {}{}", name(b->space), b->name, name(b->dtype), list(b->shape),
+                    to_string(b->layout), owner(*b)),
              b->loc);
       }
     }
@@ -160,12 +167,25 @@ class Printer {
     std::string at = format("{}[{}]", b.barrier->name, to_string(b.stage));
     switch (b.kind) {
       case BarrierOp::Kind::wait: line(format("wait {} parity {}", at, to_string(b.operand)), l); break;
-      case BarrierOp::Kind::arrive: line(format("arrive {} count {}", at, to_string(b.operand)), l); break;
+      case BarrierOp::Kind::arrive:
+        line(format("{}.arrive {} count {}{}", name(b.scope), at, to_string(b.operand),
+                    b.rank.defined() ? format(" in CTA {}", to_string(b.rank)) : ""),
+             l);
+        break;
       case BarrierOp::Kind::expect:
         line(format("arrive {} expecting {} bytes", at, to_string(b.operand)), l);
         break;
-      case BarrierOp::Kind::commit: line(format("commit {}", at), l); break;
+      case BarrierOp::Kind::commit:
+        line(format("commit {}{}", at, b.multicast ? format(", multicast {:#x}", b.multicast) : ""), l);
+        break;
     }
+  }
+  void statement(const TryCancel& t, const SourceLoc& l) {
+    line(format("try_cancel {}, signal {}[{}]", to_string(t.response), t.barrier->name, to_string(t.stage)),
+         l);
+  }
+  void statement(const QueryCancel& q, const SourceLoc& l) {
+    line(format("{}, {} = query_cancel {}", q.cancelled->name, q.first_cta->name, to_string(q.response)), l);
   }
   void statement(const Intrinsic& i, const SourceLoc& l) {
     std::string s = i.result ? i.result->name + " = " + i.opcode : i.opcode;

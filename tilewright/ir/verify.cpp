@@ -99,10 +99,6 @@ class Verifier {
     }
     return all;
   }
-  static Expr at_rank(const Expr& e, int rank) {
-    if (e->op == Op::scope_id && e->id == ScopeId::cluster_rank) return Expr(rank);
-    return rebuild(e, [rank](const Expr& a) { return at_rank(a, rank); });
-  }
 
   // over_edge: a tile of global memory may leave its tensor, as those of copy engines do.
   void known(const Tile& t, const ActiveSet& active, bool over_edge = false) const {
@@ -110,6 +106,8 @@ class Verifier {
     if (!buffers_.contains(&b)) fail("buffer '{}' belongs to another kernel", b.name);
     if (t.dims.size() != b.shape.size())
       fail("'{}' has {} dimensions, the tile gives {}", b.name, b.shape.size(), t.dims.size());
+    const bool fixed = std::all_of(t.dims.begin(), t.dims.end(),
+                                   [](const TileDim& d) { return d.offset.constant().has_value(); });
     for (size_t i = 0; i < t.dims.size(); ++i) {
       const TileDim& d = t.dims[i];
       known(d.offset);
@@ -118,8 +116,9 @@ class Verifier {
       Range r = reach(d.offset, active);
       int64_t low = offset.value_or(r.lo.value_or(0)), high = offset.value_or(r.hi.value_or(low));
       // Tiles of global memory may reach over the edge: that is checked against the shape when they are
-      // copied. A first tile does when the tensor is smaller than a tile.
-      if (b.space == Space::global && (!offset || *offset == 0 || over_edge)) continue;
+      // copied. One that is the same in every CTA does so by mistake, unless the tensor is smaller than a
+      // tile.
+      if (b.space == Space::global && (!fixed || *offset == 0 || over_edge)) continue;
       if (low < 0 || (offset ? low : high) + d.extent > *size)
         throw Error(
             ErrorKind::user, loc_,
@@ -226,10 +225,13 @@ class Verifier {
     return out;
   }
   Sync statement(const Sync& s, const ActiveSet& active) {
+    if (s.scope == Scope::cta_pair) fail("no barrier spans a CTA pair alone: use cluster.sync");
     fits(s.scope, active, format("{}.sync", name(s.scope)));
+    if (s.scope == Scope::cluster && kernel_.ctas() > 1 && !active.in_every_cta())
+      user_error(loc_, "cluster.sync needs every CTA of the cluster").with_guard(active);
     return s;
   }
-  BarrierOp statement(const BarrierOp& b, const ActiveSet&) {
+  BarrierOp statement(const BarrierOp& b, const ActiveSet& active) {
     known(b.stage);
     if (b.operand.defined()) known(b.operand);
     if (!buffers_.contains(b.barrier.get())) fail("barrier '{}' belongs to another kernel", b.barrier->name);
@@ -238,12 +240,57 @@ class Verifier {
     if ((r.lo && *r.lo >= stages) || (b.stage.constant() && *b.stage.constant() < 0))
       fail("barrier '{}' has {} stages, stage {} is asked for", b.barrier->name, stages, to_string(b.stage));
     if (b.rank.defined()) known(b.rank);
+    const Scope owner = b.barrier->scope;
+    const char* home = owner == Scope::cta_pair ? "the even CTA of each pair" : "CTA 0 of the cluster";
+    if (owner != Scope::cta && b.rank.defined())
+      fail("'{}' lies in {}: to arrive there takes no rank", b.barrier->name, home);
+    if (b.kind == BarrierOp::Kind::wait && !active.in_home_of(owner))
+      throw Error(ErrorKind::user, loc_,
+                  format("'{}' lies in {}, which alone can wait for it: guard the wait with cluster_rank",
+                         b.barrier->name, home),
+                  {{b.barrier->loc, format("'{}' is declared here", b.barrier->name)}});
+    // An elected lane stands for its warp.
+    if (b.kind == BarrierOp::Kind::arrive && !active.one_lane_a_warp())
+      fits(b.scope, active, format("{}.arrive", name(b.scope)));
+    if (b.multicast >> kernel_.ctas() != 0)
+      fail("commit to '{}': the mask {:#x} names CTAs beyond the cluster's {}", b.barrier->name, b.multicast,
+           kernel_.ctas());
     if (b.kind != BarrierOp::Kind::expect || b.operand.defined()) return b;
     auto bound = bound_.extract(b.barrier.get());
     if (bound.empty()) fail("no copy of this block is bound to '{}' before its arrive", b.barrier->name);
+    // The even CTA expects what its peer loads as well, when that runs the same copies.
     BarrierOp out = b;
-    out.operand = Expr(bound.mapped().bytes);
+    out.operand =
+        Expr(bound.mapped().bytes * (owner == Scope::cta_pair && active.in_both_of_a_pair() ? 2 : 1));
     return out;
+  }
+  TryCancel statement(const TryCancel& t, const ActiveSet& active) {
+    response(t.response, active);
+    known(t.stage);
+    if (!active.in_every_cta())
+      fail("try_cancel is for every CTA of the cluster: CTA 0 asks, all are answered");
+    if (!active.one_thread())
+      fail("try_cancel asks once for each thread that runs it: active are {}; elect one", active.to_string());
+    Bound& bound = bound_[t.barrier.get()];
+    bound.bytes += kResponseBytes;
+    bound.loc = loc_;
+    return t;
+  }
+  QueryCancel statement(const QueryCancel& q, const ActiveSet& active) {
+    response(q.response, active);
+    variables_.insert(q.cancelled.get());
+    variables_.insert(q.first_cta.get());
+    return q;
+  }
+  static constexpr int64_t kResponseBytes = 16;
+  void response(const Tile& t, const ActiveSet& active) const {
+    if (!is_blackwell(kernel_.arch)) fail("{} has no cluster launch control", name(kernel_.arch));
+    int64_t bytes = bits(t.buffer->dtype) / 8;
+    for (int64_t e : t.shape()) bytes *= e;
+    if (t.buffer->space != Space::shared || bytes != kResponseBytes)
+      fail("the answer of try_cancel is {} bytes in shared memory; {} is {} in {}", kResponseBytes,
+           to_string(t), bytes, name(t.buffer->space));
+    known(t, active);
   }
   Intrinsic statement(const Intrinsic& i, const ActiveSet& active) {
     fits(i.scope, active, i.opcode);
@@ -256,7 +303,8 @@ class Verifier {
   }
 
   TileOp statement(const TileOp& op, const ActiveSet& active) {
-    fits(op.scope, active, format("{}.{}", name(op.scope), name(op.kind)));
+    // What a pair does together, one thread of it issues: a matter of dispatch.
+    if (op.scope != Scope::cta_pair) fits(op.scope, active, format("{}.{}", name(op.scope), name(op.kind)));
     TileOp out = op;
     switch (op.kind) {
       case TileOpKind::copy: copy(out); break;
@@ -318,7 +366,14 @@ class Verifier {
     auto c = op.operands[0].shape(), a = op.operands[1].shape(), b = op.operands[2].shape();
     if (c.size() != 2 || a.size() != 2 || b.size() != 2)
       fail("gemm_async takes matrices: accumulator {}, A {}, B {}", show(c), show(a), show(b));
-    if (a[0] != c[0] || b[0] != c[1] || a[1] != b[1])
+    if (op.scope == Scope::cta_pair) {
+      if (a[0] != c[0] || 2 * b[0] != c[1] || a[1] != b[1])
+        fail(
+            "cta_pair.gemm_async: each CTA holds half the rows of A and D and half the rows of B; "
+            "accumulator "
+            "{} (M/2 x N), A {} (M/2 x K), B {} (N/2 x K) do not fit together",
+            show(c), show(a), show(b));
+    } else if (a[0] != c[0] || b[0] != c[1] || a[1] != b[1])
       fail("gemm_async: accumulator {} (M x N), A {} (M x K), B {} (N x K) do not fit together", show(c),
            show(a), show(b));
     DType x = op.operands[1].buffer->dtype, y = op.operands[2].buffer->dtype;
@@ -341,7 +396,11 @@ Kernel verify(Kernel kernel) {
   int ctas = kernel.ctas();
   if (ctas < 1 || ctas > 16)
     user_error(kernel.loc, "a cluster has 1 to 16 CTAs; '{}' asks for {}", kernel.name, ctas);
-  kernel.body = Verifier(kernel).block(kernel.body, ActiveSet::all(kernel.threads));
+  for (const BufferRef& b : kernel.buffers)
+    if (b->scope == Scope::cta_pair && ctas % 2 != 0)
+      user_error(b->loc, "'{}' belongs to a CTA pair; '{}' has clusters of {} CTA{}", b->name, kernel.name,
+                 ctas, ctas == 1 ? "" : "s");
+  kernel.body = Verifier(kernel).block(kernel.body, ActiveSet::all(kernel.threads, ctas));
   return kernel;
 }
 

@@ -164,8 +164,7 @@ std::optional<TileLayout> TileLayout::compose(const TileLayout& b) const {
         continue;
       }
       const auto pieces = through.follow(it.extent, it.stride);
-      followed = followed && pieces;
-      if (followed) detail::append(*to, *pieces);
+      if ((followed = followed && pieces)) detail::append(*to, *pieces);
     }
   if (followed && !through.carries()) {
     origin += a.at(start);

@@ -72,7 +72,7 @@ Expr unswizzled_address(const Context& c, const ir::Tile& tile) {
   const ir::Buffer& b = *tile.buffer;
   std::vector<Expr> first(tile.shape().size(), Expr(0));
   Expr p = place(b.layout.tile_layout(), b.extents(), full_coordinate(c, tile, first));
-  return p * Expr(bits(b.dtype) / 8) + Expr(static_cast<int64_t>(c.plan.shared.at(&b))) + Expr(c.shared_base);
+  return p * Expr(bits(b.dtype) / 8) + Expr(static_cast<int64_t>(c.plan.shared.at(&b))) + Expr(c.matrix_base);
 }
 
 Expr in_bounds(const Context& c, const ir::Tile& tile, std::span<const Expr> coordinate) {

@@ -13,7 +13,7 @@ namespace tw::lowering {
 ir::Expr element_address(const Context& c, const ir::Tile& tile, std::span<const ir::Expr> coordinate);
 
 // Address in bytes of a shared tile's first element before the swizzle, which matrix descriptors leave to the
-// hardware.
+// hardware, within the CTA's shared memory.
 ir::Expr unswizzled_address(const Context& c, const ir::Tile& tile);
 
 // Whether the element lies inside its tensor: what is not certain at compile time, over global tensors only.

@@ -30,6 +30,9 @@ struct Context {
   ir::VarRef grid[3];  // %nctaid; null: the kernel says how many
   ir::VarRef cluster_rank;
   ir::VarRef shared_base;  // address of the dynamic shared memory
+  ir::VarRef matrix_base;  // the same without the CTA's rank: what matrix descriptors hold
+  // .shared::cluster addresses of the dynamic shared memory of the even CTA of the pair, and of CTA 0.
+  ir::VarRef pair_base, cluster_base;
   ir::VarRef tensor_base;  // what tcgen05.alloc returned
   std::unordered_map<const ir::Buffer*, ir::VarRef> global_base;
   // The generic address of a tensor map parameter for this plan over a tensor; one for equal plans.

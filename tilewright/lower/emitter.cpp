@@ -35,6 +35,7 @@ const char* prefix(ptx::Type t) {
     case ptx::Type::f32: return "%f";
     case ptx::Type::f64: return "%fd";
     case ptx::Type::b64: return "%rd";
+    case ptx::Type::b128: return "%rq";
     case ptx::Type::b16: return "%h";
     default: return "%r";
   }
@@ -79,10 +80,12 @@ void Emitter::comment(std::string text) { regions_[at_].code.push_back(ptx::Comm
 std::string Emitter::fresh_label(std::string_view stem) { return format("${}_{}", stem, labels_++); }
 void Emitter::label(const std::string& name) { regions_[at_].code.push_back(ptx::Label{name}); }
 
-void Emitter::at_root(const std::function<void()>& f) {
+void Emitter::at_entry(const std::function<void()>& f) {
   size_t outer = at_;
   at_ = 0;
+  std::swap(regions_[0].code, entry_);
   f();
+  std::swap(regions_[0].code, entry_);
   at_ = outer;
 }
 
@@ -165,6 +168,7 @@ void Emitter::finish() {
     return std::get<ptx::RegDecl>(a).type < std::get<ptx::RegDecl>(b).type;
   });
   auto& code = regions_[0].code;
+  std::move(entry_.begin(), entry_.end(), std::back_inserter(body));
   std::move(code.begin(), code.end(), std::back_inserter(body));
   std::move(body.begin(), body.end(), std::back_inserter(function_.body));
   code.clear();

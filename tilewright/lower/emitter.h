@@ -33,8 +33,8 @@ class Emitter {
   void comment(std::string text);
   std::string fresh_label(std::string_view stem);
   void label(const std::string& name);
-  // What `f` emits goes to the outermost region, ahead of the regions that are open.
-  void at_root(const std::function<void()>& f);
+  // What `f` emits comes before all other code, so that every region finds its values.
+  void at_entry(const std::function<void()>& f);
 
   void at(const SourceLoc& loc) { loc_ = loc; }
   const SourceLoc& loc() const { return loc_; }
@@ -104,7 +104,8 @@ class Emitter {
 
   ptx::Function& function_;
   std::vector<Region> regions_;
-  size_t at_ = 0;  // region that receives instructions
+  std::vector<ptx::Statement> entry_;  // code that at_entry collects
+  size_t at_ = 0;                      // region that receives instructions
   std::unordered_map<const ir::Variable*, ptx::RegId> variables_;
   std::unordered_map<int, std::vector<ptx::RegId>> declared_;  // registers by PTX type
   int labels_ = 0;

@@ -63,7 +63,7 @@ class Frame {
         function_(f),
         plan_(plan),
         emit_(f),
-        context_{k, emit_, plan, out.notes, names.roles, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}},
+        context_{k, emit_, plan, out.notes, names.roles, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}},
         out_(out) {}
 
   void write() {
@@ -73,7 +73,7 @@ class Frame {
     ids();
     register_tiles();
     set_up();
-    lower_block(context_, kernel_.body, ir::ActiveSet::all(kernel_.threads));
+    lower_block(context_, kernel_.body, ir::ActiveSet::all(kernel_.threads, kernel_.ctas()));
     tear_down();
     emit_.emit("ret", {});
     emit_.finish();
@@ -167,7 +167,7 @@ class Frame {
     v.dims = {128};
     function_.params.push_back(v);
     known->second = make_variable(p.name, DType::i64, 0, std::nullopt, true);
-    emit_.at_root([&] {
+    emit_.at_entry([&] {
       ptx::RegId in_param = emit_.fresh(ptx::Type::b64), generic = emit_.fresh(ptx::Type::b64);
       emit_.emit("mov.b64", {ptx::reg(in_param), ptx::symbol(v.name)});
       emit_.emit("cvta.param.u64", {ptx::reg(generic), ptx::reg(in_param)});
@@ -209,17 +209,46 @@ class Frame {
     int ctas = kernel_.ctas();
     if (ctas > 1) context_.cluster_rank = special("%cluster_ctarank", "cluster_rank", ctas - 1, true);
 
+    // An address of shared memory may hold the CTA's rank in its cluster above the 18 bits of an offset.
     auto base = std::make_shared<ir::Variable>();
     base->name = "shared";
     base->lo = 0;
-    base->hi = 1 << 18;
+    if (ctas == 1) base->hi = 1 << 18;
     base->multiple_of = 1024;
-    context_.shared_base = base;
-    if (plan_.shared_bytes != 0) {
-      ptx::RegId r = emit_.fresh(ptx::Type::b32);
-      emit_.emit("mov.b32", {ptx::reg(r), ptx::symbol("smem")});
-      emit_.bind(context_.shared_base, r);
-    }
+    context_.shared_base = context_.matrix_base = base;
+    if (plan_.shared_bytes == 0) return;
+    ptx::RegId shared = emit_.fresh(ptx::Type::b32);
+    emit_.emit("mov.b32", {ptx::reg(shared), ptx::symbol("smem")});
+    emit_.bind(base, shared);
+    context_.cluster_base = base;
+    if (ctas > 1) cluster_bases(shared);
+  }
+
+  void cluster_bases(ptx::RegId shared) {
+    // "Shared memory descriptor": encode(x) = (x & 0x3FFFF) >> 4.
+    auto matrix = std::make_shared<ir::Variable>();
+    matrix->name = "matrix_shared";
+    matrix->lo = 0;
+    matrix->hi = 1 << 18;
+    matrix->multiple_of = 1024;
+    context_.matrix_base = matrix;
+    ptx::RegId offset = emit_.fresh(ptx::Type::b32);
+    emit_.emit("and.b32", {ptx::reg(offset), ptx::reg(shared), ptx::integer(0x3ffff)});
+    emit_.bind(matrix, offset);
+    context_.pair_base = home_base(shared, ir::Scope::cta_pair, Expr(context_.cluster_rank) / 2 * Expr(2));
+    context_.cluster_base = home_base(shared, ir::Scope::cluster, 0);
+  }
+
+  // Where the barriers of an owner lie that has several CTAs: in the shared memory of the CTA of that rank.
+  ir::VarRef home_base(ptx::RegId shared, ir::Scope owner, const Expr& rank) {
+    const bool any = std::any_of(kernel_.buffers.begin(), kernel_.buffers.end(),
+                                 [&](const ir::BufferRef& b) { return b->is_barrier && b->scope == owner; });
+    if (!any) return nullptr;
+    ir::VarRef base = make_variable(format("{}_shared", ir::name(owner)), DType::i32, 0, std::nullopt, true);
+    ptx::RegId r = emit_.fresh(ptx::Type::b32);
+    emit_.emit("mapa.shared::cluster.u32", {ptx::reg(r), ptx::reg(shared), ptx::reg(emit_.reg(rank))});
+    emit_.bind(base, r);
+    return base;
   }
 
   void register_tiles() {
@@ -275,19 +304,15 @@ class Frame {
     if (plan_.tensor_memory_columns != 0) {
       emit_.comment("one warp allocates tensor memory");
       only(thread < 32, [&] {
-        emit_.emit("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32",
+        emit_.emit(tcgen05("alloc", ".sync.aligned.shared::cta.b32"),
                    {slot(), ptx::integer(plan_.tensor_memory_columns)});
-        emit_.emit("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned", {});
+        emit_.emit(tcgen05("relinquish_alloc_permit", ".sync.aligned"), {});
       });
     }
     emit_.at(kernel_.loc);
     if (plan_.tensor_memory_columns != 0) emit_.emit("tcgen05.fence::before_thread_sync", {});
-    if (cluster()) {
-      emit_.comment("peers may use each other's barriers and memory from here on");
-      cluster_sync();
-    } else if (!barriers.empty() || plan_.tensor_memory_columns != 0) {
-      emit_.emit("barrier.sync.aligned", {ptx::integer(0)});
-    }
+    // In a cluster, peers may use each other's barriers and memory from here on.
+    if (kernel_.ctas() > 1 || !barriers.empty() || plan_.tensor_memory_columns != 0) meet();
     if (plan_.tensor_memory_columns == 0) return;
     emit_.emit("tcgen05.fence::after_thread_sync", {});
     context_.tensor_base = make_variable("tensor_memory", DType::i32, 0, std::nullopt, true);
@@ -296,10 +321,18 @@ class Frame {
     emit_.bind(context_.tensor_base, r);
   }
 
-  bool cluster() const { return kernel_.ctas() > 1; }
-  void cluster_sync() {
-    emit_.emit("barrier.cluster.arrive.aligned", {});
-    emit_.emit("barrier.cluster.wait.aligned", {});
+  std::string tcgen05(const char* what, const char* modifiers) const {
+    return format("tcgen05.{}.cta_group::{}{}", what, plan_.cta_group, modifiers);
+  }
+
+  // All threads of the CTA, or of the cluster where there is one.
+  void meet() {
+    if (kernel_.ctas() > 1) {
+      emit_.emit("barrier.cluster.arrive.aligned", {});
+      emit_.emit("barrier.cluster.wait.aligned", {});
+    } else {
+      emit_.emit("barrier.sync.aligned", {ptx::integer(0)});
+    }
   }
 
   ptx::Operand slot() {
@@ -308,19 +341,16 @@ class Frame {
 
   void tear_down() {
     emit_.at(kernel_.loc);
-    if (cluster()) {
-      emit_.comment("no CTA leaves while a peer may still use its shared memory");
-      cluster_sync();
-    }
-    if (plan_.tensor_memory_columns == 0) return;
+    const bool tensor_memory = plan_.tensor_memory_columns != 0;
+    if (tensor_memory) emit_.emit("tcgen05.fence::before_thread_sync", {});
+    if (kernel_.ctas() > 1) emit_.comment("no CTA leaves while a peer may still use its memory");
+    if (kernel_.ctas() > 1 || tensor_memory) meet();
+    if (!tensor_memory) return;
     emit_.comment("the warp that allocated tensor memory frees it, after the last use");
-    emit_.emit("tcgen05.fence::before_thread_sync", {});
-    emit_.emit("barrier.sync.aligned", {ptx::integer(0)});
     only(Expr(context_.thread) < 32, [&] {
       emit_.emit("tcgen05.fence::after_thread_sync", {});
-      emit_.emit(
-          "tcgen05.dealloc.cta_group::1.sync.aligned.b32",
-          {ptx::reg(emit_.reg(Expr(context_.tensor_base))), ptx::integer(plan_.tensor_memory_columns)});
+      emit_.emit(tcgen05("dealloc", ".sync.aligned.b32"), {ptx::reg(emit_.reg(Expr(context_.tensor_base))),
+                                                           ptx::integer(plan_.tensor_memory_columns)});
     });
   }
 

@@ -58,8 +58,17 @@ void plan_shared(const ir::Kernel& k, MemoryPlan& plan, ptx::DebugMap& names) {
 void plan_tensor_memory(const ir::Kernel& k, MemoryPlan& plan, ptx::DebugMap& names) {
   uint32_t used = 0;
   std::vector<Note> parts;
+  const ir::Buffer* first = nullptr;
   for (const ir::BufferRef& b : k.buffers) {
     if (b->space != ir::Space::tensor_memory) continue;
+    if (!first) first = b.get();
+    if (b->scope != first->scope)
+      throw Error(ErrorKind::user, b->loc,
+                  format("'{}' belongs to a {}, '{}' to a {}: a kernel's tcgen05 instructions have one "
+                         ".cta_group",
+                         b->name, ir::name(b->scope), first->name, ir::name(first->scope)),
+                  {{first->loc, format("'{}' is declared here", first->name)}});
+    if (b->scope == ir::Scope::cta_pair) plan.cta_group = 2;
     uint32_t columns = static_cast<uint32_t>(b->layout.tile_layout().span(axis::TCol));
     plan.columns[b.get()] = used;
     names.tensor_memory.push_back(

@@ -14,6 +14,9 @@ struct MemoryPlan {
   uint64_t shared_bytes = 0;
   uint64_t tensor_memory_slot = 0;     // where the allocation's address is stored
   uint32_t tensor_memory_columns = 0;  // what is allocated: a power of two, at least 32; 0: none
+  // The CTAs that allocate together, and with them the .cta_group of every tcgen05 instruction: "all must
+  // specify the same value".
+  int cta_group = 1;
 };
 
 // A user error lists every buffer with its size when the machine has too little.

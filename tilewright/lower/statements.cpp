@@ -8,9 +8,20 @@ namespace tw::lowering {
 
 using ir::Expr;
 
+namespace {
+Expr barrier_offset(const Context& c, const ir::Buffer& barrier, const Expr& stage) {
+  return Expr(static_cast<int64_t>(c.plan.shared.at(&barrier))) + c.resolve(stage) * Expr(8);
+}
+}  // namespace
+
 Expr barrier_address(const Context& c, const ir::Buffer& barrier, const Expr& stage) {
-  return Expr(c.shared_base) + Expr(static_cast<int64_t>(c.plan.shared.at(&barrier))) +
-         c.resolve(stage) * Expr(8);
+  return Expr(c.shared_base) + barrier_offset(c, barrier, stage);
+}
+Expr signal_address(const Context& c, const ir::Buffer& barrier, const Expr& stage) {
+  const ir::VarRef& base = barrier.scope == ir::Scope::cta_pair  ? c.pair_base
+                           : barrier.scope == ir::Scope::cluster ? c.cluster_base
+                                                                 : c.shared_base;
+  return Expr(base) + barrier_offset(c, barrier, stage);
 }
 
 namespace {
@@ -163,7 +174,8 @@ class Writer {
 
   void statement(const ir::Sync& s, const ir::ActiveSet& active) {
     switch (s.scope) {
-      case ir::Scope::thread: break;
+      case ir::Scope::thread:
+      case ir::Scope::cta_pair: break;  // nothing to wait for; refused by the verifier
       case ir::Scope::warp: e_.emit("bar.warp.sync", {ptx::integer(-1)}); break;
       case ir::Scope::warpgroup:
         if (c_.kernel.threads == 128) {
@@ -192,43 +204,92 @@ class Writer {
   }
 
   void statement(const ir::BarrierOp& b, const ir::ActiveSet& active) {
-    ptx::Operand at = e_.address(barrier_address(c_, *b.barrier, b.stage));
     switch (b.kind) {
-      case ir::BarrierOp::Kind::wait: {
-        ptx::Operand parity = ptx::reg(e_.reg(c_.resolve(b.operand)));
-        ptx::RegId done = e_.fresh(ptx::Type::pred);
-        std::string top = e_.fresh_label("wait");
-        e_.label(top);
-        e_.emit("mbarrier.try_wait.parity.shared::cta.b64", {ptx::reg(done), at, parity});
-        e_.emit_if(ptx::negated(done), "bra", {ptx::symbol(top)});
-        break;
-      }
-      case ir::BarrierOp::Kind::arrive:
-        if (!b.rank.defined()) {
-          e_.emit("mbarrier.arrive.shared::cta.b64", {ptx::sink(), at});
-        } else {
-          // Without .release.cluster: the default orders as much here, and ptxas makes no GPU-wide fence of
-          // it.
-          ptx::RegId remote = e_.fresh(ptx::Type::b32);
-          e_.emit("mapa.shared::cluster.u32",
-                  {ptx::reg(remote), ptx::reg(e_.reg(barrier_address(c_, *b.barrier, b.stage))),
-                   ptx::reg(e_.reg(c_.resolve(b.rank)))});
-          e_.emit("mbarrier.arrive.shared::cluster.b64", {ptx::sink(), ptx::address(ptx::reg(remote))});
-        }
-        break;
-      case ir::BarrierOp::Kind::expect:
-        e_.emit("mbarrier.arrive.expect_tx.shared::cta.b64",
-                {ptx::sink(), at, e_.value(c_.resolve(b.operand))});
-        break;
-      case ir::BarrierOp::Kind::commit:
-        if (!ir::is_blackwell(c_.kernel.arch))
-          user_error(loc_, "commit belongs to tcgen05; {} has none", ir::name(c_.kernel.arch));
-        if (!active.one_thread())
-          user_error(loc_, "commit arrives once for each thread that runs it: active are {}; elect one",
-                     active.to_string());
-        e_.emit("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64", {at});
-        break;
+      case ir::BarrierOp::Kind::wait: return wait(b);
+      case ir::BarrierOp::Kind::arrive: return arrive(b, active);
+      case ir::BarrierOp::Kind::expect: return expect(b, active);
+      case ir::BarrierOp::Kind::commit: return commit(b, active);
     }
+  }
+
+  void wait(const ir::BarrierOp& b) {
+    ptx::Operand at = e_.address(barrier_address(c_, *b.barrier, b.stage));
+    ptx::Operand parity = ptx::reg(e_.reg(c_.resolve(b.operand)));
+    ptx::RegId done = e_.fresh(ptx::Type::pred);
+    std::string top = e_.fresh_label("wait");
+    e_.label(top);
+    e_.emit("mbarrier.try_wait.parity.shared::cta.b64", {ptx::reg(done), at, parity});
+    e_.emit_if(ptx::negated(done), "bra", {ptx::symbol(top)});
+  }
+
+  void arrive(const ir::BarrierOp& b, const ir::ActiveSet& active) {
+    // Without .release.cluster: the default orders as much here, and ptxas makes no GPU-wide fence of it.
+    std::string opcode = "mbarrier.arrive.shared::cta.b64";
+    ptx::Operand at = e_.address(signal_address(c_, *b.barrier, b.stage));
+    if (b.rank.defined()) {
+      ptx::RegId remote = e_.fresh(ptx::Type::b32);
+      e_.emit("mapa.shared::cluster.u32",
+              {ptx::reg(remote), ptx::reg(e_.reg(barrier_address(c_, *b.barrier, b.stage))),
+               ptx::reg(e_.reg(c_.resolve(b.rank)))});
+      at = ptx::address(ptx::reg(remote));
+    }
+    if (b.rank.defined() || b.barrier->scope != ir::Scope::cta)
+      opcode = "mbarrier.arrive.shared::cluster.b64";
+    if (b.scope == ir::Scope::thread || active.one_lane_a_warp()) return e_.emit(opcode, {ptx::sink(), at});
+    e_.emit("bar.warp.sync", {ptx::integer(-1)});
+    ptx::RegId one = e_.fresh(ptx::Type::pred);
+    e_.emit("elect.sync", {ptx::pair(ptx::sink(), ptx::reg(one)), ptx::integer(-1)});
+    e_.emit_if(ptx::reg(one), opcode, {ptx::sink(), at});
+  }
+
+  void expect(const ir::BarrierOp& b, const ir::ActiveSet& active) {
+    ptx::Operand at = e_.address(barrier_address(c_, *b.barrier, b.stage)),
+                 bytes = e_.value(c_.resolve(b.operand));
+    std::string opcode = "mbarrier.arrive.expect_tx.shared::cta.b64";
+    if (!active.in_home_of(b.barrier->scope))
+      e_.emit_if(e_.value(Expr(c_.cluster_rank) % 2 == 0), opcode, {ptx::sink(), at, bytes});
+    else e_.emit(opcode, {ptx::sink(), at, bytes});
+  }
+
+  void commit(const ir::BarrierOp& b, const ir::ActiveSet& active) {
+    if (!ir::is_blackwell(c_.kernel.arch))
+      user_error(loc_, "commit belongs to tcgen05; {} has none", ir::name(c_.kernel.arch));
+    if (!active.one_thread())
+      user_error(loc_, "commit arrives once for each thread that runs it: active are {}; elect one",
+                 active.to_string());
+    std::string opcode =
+        format("tcgen05.commit.cta_group::{}.mbarrier::arrive::one.shared::cluster", c_.plan.cta_group);
+    std::vector<ptx::Operand> operands{e_.address(signal_address(c_, *b.barrier, b.stage))};
+    if (b.multicast != 0) {
+      opcode += ".multicast::cluster";
+      operands.push_back(ptx::reg(e_.reg(ir::integer(DType::u16, b.multicast))));
+    }
+    e_.emit(opcode + ".b64", std::move(operands));
+  }
+
+  void statement(const ir::TryCancel& t, const ir::ActiveSet&) {
+    const bool alone = c_.kernel.ctas() == 1;
+    std::string opcode =
+        format("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes{}.b128",
+               alone ? "" : ".multicast::cluster::all");
+    std::vector<Expr> first(t.response.shape().size(), Expr(0));
+    std::vector<ptx::Operand> operands{e_.address(element_address(c_, t.response, first)),
+                                       e_.address(barrier_address(c_, *t.barrier, t.stage))};
+    if (alone) e_.emit(opcode, std::move(operands));
+    else e_.emit_if(e_.value(Expr(c_.cluster_rank) == 0), opcode, std::move(operands));
+  }
+
+  void statement(const ir::QueryCancel& q, const ir::ActiveSet&) {
+    std::vector<Expr> first(q.response.shape().size(), Expr(0));
+    ptx::RegId response = e_.fresh(ptx::Type::b128), found = e_.fresh(ptx::Type::pred),
+               cta = e_.fresh(ptx::Type::b32);
+    e_.emit("ld.shared.b128", {ptx::reg(response), e_.address(element_address(c_, q.response, first))});
+    e_.emit("clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", {ptx::reg(found), ptx::reg(response)});
+    e_.emit("mov.b32", {ptx::reg(cta), ptx::integer(0)});
+    e_.emit_if(ptx::reg(found), "clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128",
+               {ptx::reg(cta), ptx::reg(response)});
+    e_.bind(q.cancelled, found);
+    e_.bind(q.first_cta, cta);
   }
 
   void statement(const ir::Intrinsic& i, const ir::ActiveSet&) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "tilewright/sim/call.h"
 #include "tilewright/sim/cluster.h"
 #include "tilewright/sim/grid.h"
 #include "tilewright/sim/observer.h"
@@ -17,14 +16,6 @@ Warp::Warp(Cta& owner, uint32_t index_in_cta) : cta_(&owner), index_(index_in_ct
   observer_ = grid.options.observer;
   base_[Slot::constants] = const_cast<std::byte*>(grid.program.constants.data());  // handlers only read it
   base_[Slot::launch] = const_cast<std::byte*>(grid.constants.data());
-}
-
-Warp::~Warp() = default;
-Warp::Warp(Warp&&) noexcept = default;
-
-CallStack& Warp::calls() {
-  if (!calls_) calls_ = std::make_unique<CallStack>();
-  return *calls_;
 }
 
 Cluster& Warp::cluster() const { return cta_->cluster; }
@@ -47,7 +38,6 @@ void Warp::start(uint32_t live_lanes, std::byte* registers_base, std::byte* loca
   idle_epoch = 0;
   instructions_ = 0;
   cp_async = bulk = wgmma = {};
-  calls_.reset();
   if (observer_) observer_->warp_state(*this, WarpState::started, live_lanes);
 }
 

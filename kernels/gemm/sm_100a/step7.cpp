@@ -53,7 +53,7 @@ Kernel gemm_step7(const GemmShape& s, Arch arch) {
         for_range(chunks, [&](Expr i) {
           loaded.wait(ring);
           thread.gemm_async(acc, As[ring.stage], Bs[ring.stage], {.accumulate = i != 0});
-          freed.commit(ring.stage);
+          freed.commit(ring);
           ring.advance();
         });
         ready.commit(0);

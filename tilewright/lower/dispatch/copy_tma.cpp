@@ -23,14 +23,14 @@ void emit_boxes(Context& c, const TmaPlan& plan, const ir::Tile& global, const i
       e.emit(rank + ".global.shared::cta.tile.bulk_group", {box, place});
       continue;
     }
-    std::vector<ptx::Operand> operands{place, box, e.address(barrier_address(c, *op.barrier, op.stage))};
+    std::vector<ptx::Operand> operands{place, box, e.address(signal_address(c, *op.barrier, op.stage))};
     std::string opcode = rank + ".shared::cluster.global.tile.mbarrier::complete_tx::bytes";
     if (op.multicast != 0) {
       opcode += ".multicast::cluster";
-      ptx::RegId mask = e.fresh(ptx::Type::b16);
-      e.emit("mov.b16", {ptx::reg(mask), ptx::integer(op.multicast)});
-      operands.push_back(ptx::reg(mask));
+      operands.push_back(ptx::reg(e.reg(ir::integer(DType::u16, op.multicast))));
     }
+    // The barrier may be the peer's.
+    if (op.barrier->scope == ir::Scope::cta_pair) opcode += ".cta_group::2";
     e.emit(opcode, std::move(operands));
   }
 }
@@ -48,6 +48,11 @@ Answer copy_tma(Context& c, const Site& site) {
   bool one_each = site.active.count() == static_cast<size_t>(site.active.warp_count());
   if (load ? !site.active.one_thread() : !one_each)
     return format("is issued by one thread, but active are {}", site.active.to_string());
+  if (site.op.barrier && site.op.barrier->scope == ir::Scope::cluster)
+    return format("signals the barrier of its own CTA or pair; '{}' is the cluster's", site.op.barrier->name);
+  if (site.op.barrier && site.op.barrier->scope == ir::Scope::cta_pair && !ir::is_blackwell(c.kernel.arch))
+    return format("signals the barrier '{}' of a CTA pair, which {} does not know", site.op.barrier->name,
+                  ir::name(c.kernel.arch));
   const ir::Tile &global = load ? src : dst, &shared = load ? dst : src;
   TmaOptions options;
   options.direction = load ? TmaDirection::load : TmaDirection::store;

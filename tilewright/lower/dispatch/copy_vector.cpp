@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <optional>
 
 #include "tilewright/base/error.h"
 #include "tilewright/lower/address.h"
@@ -85,40 +84,6 @@ void emit_batches(Context& c, const ir::Tile& dst, const Batches& b, int64_t byt
   counted_loop(c.emit, loop, {}, [&] { emit_batch(c, dst, b.moves, bytes); });
 }
 
-// Rows of the first dimension that one turn of a loop copies, so that no thread has more vectors in flight
-// than registers are good for; nothing when the tile is small enough for straight code or does not divide.
-std::optional<int64_t> rows_of_a_turn(const Shape& s, int64_t threads) {
-  constexpr int64_t kMost = 64, kOfATurn = 16;
-  int64_t rows = s.extents[0], vectors = s.vectors;
-  if (vectors / threads <= kMost) return std::nullopt;
-  while (vectors / threads > kOfATurn && rows % 2 == 0 && vectors % (2 * threads) == 0) {
-    rows /= 2;
-    vectors /= 2;
-  }
-  return rows < s.extents[0] ? std::optional(rows) : std::nullopt;
-}
-
-// for each `rows` rows: the same copy of that part.
-void emit_loop(Context& c, const Site& site, int64_t rows) {
-  auto turn = std::make_shared<ir::Variable>();
-  turn->name = "row";
-  turn->lo = 0;
-  turn->loc = site.loc;
-  ir::TileOp part = site.op;
-  int64_t all = 0;
-  for (ir::Tile& t : part.operands) {
-    auto first = std::find_if(t.dims.begin(), t.dims.end(), [](const ir::TileDim& d) { return d.kept; });
-    all = first->extent;
-    first->offset = first->offset + Expr(ir::VarRef(turn));
-    first->extent = rows;
-  }
-  turn->hi = all - rows;
-  turn->multiple_of = rows;
-  auto body = std::make_shared<ir::Block>();
-  body->push_back({part, site.loc});
-  lower_block(c, {{ir::For{turn, 0, Expr(all), rows, body}, site.loc}}, site.active);
-}
-
 }  // namespace
 
 Answer copy_vector(Context& c, const Site& site) {
@@ -164,11 +129,6 @@ Answer copy_vector(Context& c, const Site& site) {
       batches.moves.push_back(std::move(m));
     }
     if (!aligned) continue;
-    if (auto rows = rows_of_a_turn(s, threads))
-      return Plan{static_cast<int>(100 * 16 / (s.elements * bytes)),
-                  [&c, op = site.op, active = site.active, loc = site.loc, rows = *rows] {
-                    emit_loop(c, Site{op, active, loc}, rows);
-                  }};
     int64_t width = s.elements * bytes;
     if (width < 4)
       c.notes.push_back(format("{}: note: copied {} bytes at a time", to_string(site.loc), width));

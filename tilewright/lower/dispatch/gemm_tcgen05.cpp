@@ -38,14 +38,10 @@ uint32_t instruction_descriptor(const Kind& a, const Kind& b, int64_t m, int64_t
          static_cast<uint32_t>(m >> 4) << 24;
 }
 
-// "Shared memory descriptor": address, leading and stride offsets in units of 16 bytes; bits 46-48 hold
-// 0b001.
-Expr descriptor(const MmaOperand& o, int64_t offset) {
-  uint64_t swizzle = o.swizzle_bytes == 128 ? 2 : o.swizzle_bytes == 64 ? 4 : o.swizzle_bytes == 32 ? 6 : 0;
-  uint64_t fixed = static_cast<uint64_t>(o.leading_bytes >> 4) << 16 |
-                   static_cast<uint64_t>(o.stride_bytes >> 4) << 32 | uint64_t{1} << 46 | swizzle << 61;
-  return ir::cast(DType::i64, (o.address + Expr(offset)) / 16) +
-         ir::integer(DType::i64, static_cast<int64_t>(fixed));
+// "Shared memory descriptor": the high word has the stride, 0b001 in bits 46-48, the swizzle from bit 61.
+ptx::Operand descriptor(Emitter& e, const MmaOperand& o, int64_t offset) {
+  uint32_t swizzle = o.swizzle_bytes == 128 ? 2 : o.swizzle_bytes == 64 ? 4 : o.swizzle_bytes == 32 ? 6 : 0;
+  return descriptor(e, o, offset, static_cast<uint32_t>(o.stride_bytes >> 4) | 1 << 14 | swizzle << 29);
 }
 
 }  // namespace
@@ -53,21 +49,28 @@ Expr descriptor(const MmaOperand& o, int64_t offset) {
 Answer gemm_tcgen05(Context& c, const Site& site) {
   const ir::Tile &acc = site.op.operands[0], &a = site.op.operands[1], &b = site.op.operands[2];
   if (!ir::is_blackwell(c.kernel.arch)) return format("{} has no tcgen05", ir::name(c.kernel.arch));
-  if (site.op.scope != ir::Scope::thread)
-    return std::string("is issued by one thread: use thread.gemm_async");
+  const bool pair = site.op.scope == ir::Scope::cta_pair;
+  if (site.op.scope != ir::Scope::thread && !pair)
+    return std::string("is issued by one thread: use thread.gemm_async, or cta_pair.gemm_async");
   if (!site.active.one_thread())
     return format("is issued by one thread, but active are {}", site.active.to_string());
+  if (pair && site.active.in_both_of_a_pair())
+    return std::string("is issued by one CTA of the pair, but both are active: guard it with cluster_rank");
   const Kind *ka = kind_of(a.buffer->dtype), *kb = kind_of(b.buffer->dtype);
   if (!ka || !kb || std::string_view(ka->name) != kb->name)
     return format("no kind multiplies {} by {}", name(a.buffer->dtype), name(b.buffer->dtype));
   if (acc.buffer->space != ir::Space::tensor_memory)
     return format("the accumulator '{}' is not in tensor memory", acc.buffer->name);
+  if ((acc.buffer->scope == ir::Scope::cta_pair) != pair)
+    return format("the accumulator '{}' belongs to a {}", acc.buffer->name, ir::name(acc.buffer->scope));
   if (acc.buffer->dtype != (ka->d_format == 2 ? DType::i32 : DType::f32))
     return format("accumulates in {}", ka->d_format == 2 ? "i32" : "f32");
-  int64_t m = acc.shape()[0], n = acc.shape()[1];
-  if ((m != 128 && m != 64) || !acc.dims[0].offset.is(0)) return format("M is 64 or 128, not {}", m);
-  if (n % (m == 128 ? 16 : 8) != 0 || n > 256)
-    return format("N is a multiple of {} up to 256, not {}", m == 128 ? 16 : 8, n);
+  // "Data Path Layout Organization": rows of M = 256 over a pair lie as in layout A, a row a lane.
+  const int64_t lanes = acc.shape()[0], m = pair ? 2 * lanes : lanes, n = acc.shape()[1];
+  if ((pair ? m != 256 : m != 128 && m != 64) || !acc.dims[0].offset.is(0))
+    return format("M is {}, not {}", pair ? "256 over a pair" : "64 or 128", m);
+  const int64_t step = pair ? 16 : m == 128 ? 16 : 8;
+  if (n % step != 0 || n > 256) return format("N is a multiple of {} up to 256, not {}", step, n);
   auto oa = mma_operand(c, a, ka->k), ob = mma_operand(c, b, ka->k);
   if (auto* why = std::get_if<std::string>(&oa)) return *why;
   if (auto* why = std::get_if<std::string>(&ob)) return *why;
@@ -80,9 +83,9 @@ Answer gemm_tcgen05(Context& c, const Site& site) {
                     ptx::reg(e.reg(ir::integer(DType::u32, instruction_descriptor(*ka, *kb, m, n))));
                 for (size_t i = 0; i < oa.k_offsets.size(); ++i) {
                   ptx::Operand enable = ptx::reg(e.reg(i == 0 ? c.resolve(accumulate) : Expr(true)));
-                  e.emit(format("tcgen05.mma.cta_group::1.kind::{}", ka->name),
-                         {ptx::address(ptx::reg(e.reg(d))), ptx::reg(e.reg(descriptor(oa, oa.k_offsets[i]))),
-                          ptx::reg(e.reg(descriptor(ob, ob.k_offsets[i]))), idesc, enable});
+                  e.emit(format("tcgen05.mma.cta_group::{}.kind::{}", c.plan.cta_group, ka->name),
+                         {ptx::address(ptx::reg(e.reg(d))), descriptor(e, oa, oa.k_offsets[i]),
+                          descriptor(e, ob, ob.k_offsets[i]), idesc, enable});
                 }
               }};
 }
