@@ -31,10 +31,13 @@ Body simulated_gemm(const kernels::GemmKernel& kernel, int64_t extent) {
 Body step3() { return simulated_gemm(kernels::gemm_kernel("gemm.step3"), step3_extent); }
 
 const kernels::GemmKernel& last_step() {
+  constexpr std::string_view stem = "gemm.step";
   const kernels::GemmKernel* last = nullptr;
-  for (const kernels::GemmKernel& k : kernels::gemm_kernels())
-    if (k.name.starts_with("gemm.step") && std::count(k.archs.begin(), k.archs.end(), "sm_100a") != 0)
-      last = &k;
+  for (const kernels::GemmKernel& k : kernels::gemm_kernels()) {
+    const bool numbered =
+        k.name.starts_with(stem) && k.name.find_first_not_of("0123456789", stem.size()) == std::string::npos;
+    if (numbered && std::count(k.archs.begin(), k.archs.end(), "sm_100a") != 0) last = &k;
+  }
   return *last;
 }
 

@@ -351,7 +351,13 @@ std::vector<GemmShape> parse_gemm_shapes(const std::string& text, DType dtype) {
         for (const int64_t m : {128, 512, 2048, 8192}) shapes.push_back({m, n, k, dtype});
     if (!square && !llm) shapes.push_back(one_shape(word, dtype));
   }
-  return shapes;
+  // 8192x8192x8192 is of both lists; means count it once.
+  std::vector<GemmShape> once;
+  for (const GemmShape& s : shapes)
+    if (std::none_of(once.begin(), once.end(),
+                     [&](const GemmShape& o) { return o.m == s.m && o.n == s.n && o.k == s.k; }))
+      once.push_back(s);
+  return once;
 }
 
 GemmBenchResult bench_gemm(Device& device, cuda::Cublas* cublas, const GemmShape& shape,

@@ -375,6 +375,16 @@ TEST_F(TwOnAGpu, BenchComparesWithCublas) {
       << text.out;
 }
 
+TEST_F(TwOnAGpu, BenchMeasuresAShapeOnce) {
+  environment("TW_FAKE_SHAPE", "128x128x64");
+  const json j = tw_json(
+      "bench gemm --kernel gemm.step1 --working-set 0 --rounds 1 --shapes 64x64x64,128x128x64,64x64x64");
+  ASSERT_EQ(j["results"].size(), 2u);
+  EXPECT_TRUE(j["results"][0].contains("refusal"));
+  EXPECT_EQ(j["results"][1]["m"], 128);
+  EXPECT_EQ(j["results"][1]["right"], true);
+}
+
 TEST_F(TwOnAGpu, BenchFindsAnElementThatNothingWrote) {
   environment("TW_FAKE_FAULT", "element");
   const json j = tw_json("bench gemm" + shape_, 1);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <set>
@@ -15,13 +16,13 @@
 #include "tilewright/runtime/cuda_driver.h"
 #include "tilewright/runtime/device.h"
 
-// Every case of this folder on the simulated H200, under every schedule, against the values a real one gave.
-// With
-// --record=cuda:0 the values are recorded anew, with --check=cuda:0 the GPU is compared with them.
+// Every case of this folder, or of --cases=FOLDER, on the simulated H200, under every schedule, against the
+// values a real one gave. With --record=cuda:0 the values are recorded anew, with --check=cuda:0 the GPU is
+// compared with them.
 namespace tw::conformance {
 namespace {
 
-const std::string root = TW_SOURCE_DIR "/tests/conformance";
+std::string root = TW_SOURCE_DIR "/tests/conformance";  // --cases=FOLDER: a copy of it elsewhere
 constexpr const char* kSchedules[] = {"eager", "late", "random:1", "random:2", "random:3"};
 
 Tensor tensor_of(Device& device, const Array& array) {
@@ -187,14 +188,21 @@ int main(int argc, char** argv) {
   std::string device = environment ? environment : "";
   bool record = environment != nullptr;
   for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    const bool records = argument.starts_with("--record="), checks = argument.starts_with("--check=");
-    if (!records && !checks) {
-      std::cerr << "unknown option " << argument << "; there are --record=DEVICE and --check=DEVICE\n";
+    const std::string_view argument = argv[i];
+    const size_t equals = std::min(argument.find('='), argument.size());
+    const std::string_view option = argument.substr(0, equals);
+    const std::string value(argument.substr(std::min(equals + 1, argument.size())));
+    if (option == "--record" || option == "--check") {
+      device = value;
+      record = option == "--record";
+    } else if (option == "--cases" && std::filesystem::exists(value + "/not_modelled.txt")) {
+      tw::conformance::root = value;
+    } else {
+      std::cerr << argument
+                << ": there are --record=DEVICE, --check=DEVICE and --cases=FOLDER, a folder such as "
+                << tw::conformance::root << "\n";
       return 2;
     }
-    device = argument.substr(argument.find('=') + 1);
-    record = records;
   }
   tw::conformance::register_cases(device, record);
   return RUN_ALL_TESTS();

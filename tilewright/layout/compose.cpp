@@ -164,7 +164,8 @@ std::optional<TileLayout> TileLayout::compose(const TileLayout& b) const {
         continue;
       }
       const auto pieces = through.follow(it.extent, it.stride);
-      if ((followed = followed && pieces)) detail::append(*to, *pieces);
+      followed = followed && pieces;
+      if (followed) detail::append(*to, *pieces);
     }
   if (followed && !through.carries()) {
     origin += a.at(start);

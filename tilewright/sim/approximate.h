@@ -88,9 +88,8 @@ inline constexpr float kLargestAngle = 1048576.0f;
 // Waite's steps, the first of which is exact.
 template <uint32_t quarter>
 [[gnu::always_inline]] inline float approximate_sine(float x) {
-  const float limited = std::fabs(x) <= kLargestAngle ? x : 0.0f;
-  const Nearest n = nearest_integer(limited * 0.636619747f);
-  float r = __builtin_fmaf(-n.rounded, 1.57079637f, limited);
+  const Nearest n = nearest_integer(x * 0.636619747f);
+  float r = __builtin_fmaf(-n.rounded, 1.57079637f, x);
   r = __builtin_fmaf(-n.rounded, -4.37113883e-08f, r);
   r = __builtin_fmaf(-n.rounded, -1.71512451e-15f, r);
   const float square = r * r;

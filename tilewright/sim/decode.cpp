@@ -218,6 +218,13 @@ std::vector<uint32_t> Decoding::branch_targets(const ptx::Operand& o) const {
 void Decoding::flow(std::vector<uint32_t> targets, bool falls_through) {
   builder_.flow(std::move(targets), falls_through);
 }
+std::optional<Decoding::CallVariable> Decoding::call_variable(std::string_view name) const {
+  const auto range = builder_.call_variable(name);
+  return range ? std::optional(CallVariable{range->offset, range->bytes}) : std::nullopt;
+}
+const Subroutine& Decoding::called(std::string_view name) { return builder_.called(name, ptx); }
+bool Decoding::in_function() const { return builder_.in_function(); }
+bool Decoding::returns() { return builder_.returns(); }
 void Decoding::mark_ordered() { builder_.mark_ordered(); }
 void Decoding::agree_on_cta_group(int group) {
   int& agreed = builder_.cta_group();

@@ -16,6 +16,7 @@
 namespace tw::sim {
 
 class ProgramBuilder;
+struct Subroutine;
 
 // The state of one instruction being decoded.
 //
@@ -81,6 +82,14 @@ class Decoding {
   std::vector<uint32_t> branch_targets(const ptx::Operand& o) const;  // of a .branchtargets list
   // For instructions that change the flow of control: where they may go.
   void flow(std::vector<uint32_t> targets, bool falls_through);
+  // --- calls (call.h) ---
+  struct CallVariable {
+    uint32_t offset, bytes;  // in local memory
+  };
+  std::optional<CallVariable> call_variable(std::string_view name) const;  // a .param variable of the body
+  const Subroutine& called(std::string_view name);  // the function of this name, which is called from here
+  bool in_function() const;                         // this instruction belongs to a .func
+  bool returns();  // the same; notes that this is one of its ret instructions
   // The instruction can touch global memory in a way that other clusters may wait for (atomics, acquire,
   // volatile).
   void mark_ordered();
@@ -123,6 +132,7 @@ void register_convert(Registry&);
 void register_move(Registry&);
 void register_memory(Registry&);
 void register_control(Registry&);
+void register_call(Registry&);
 void register_sync(Registry&);
 void register_mbarrier(Registry&);
 void register_warp(Registry&);

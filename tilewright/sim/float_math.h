@@ -15,8 +15,8 @@ inline constexpr uint32_t kNanF32 = 0x7FFFFFFF;  // what f32 instructions give f
 
 // ".ftz": a subnormal becomes zero with its sign.
 [[gnu::always_inline]] inline float flush(float v) {
-  const uint32_t bits = as_bits(v);
-  return as_float((bits & 0x7F800000) == 0 ? bits & 0x80000000 : bits);
+  const uint32_t bits = as_bits(v), keep = (bits & 0x7F800000) == 0 ? 0x80000000 : ~0u;
+  return as_float(bits & keep);
 }
 [[gnu::always_inline]] inline float canonical(float v) { return as_float(v == v ? as_bits(v) : kNanF32); }
 [[gnu::always_inline]] inline double canonical(double v) {

@@ -18,6 +18,16 @@ constexpr int kMaxM = 128, kMaxN = 256;
 
 }  // namespace
 
+bool AccumulatorTile::overlaps(const AccumulatorTile& other) const {
+  if (cells >= other.cells + other.n * other.stride || other.cells >= cells + n * stride) return false;
+  auto groups = [](const AccumulatorTile& t) {
+    uint32_t mask = 0;
+    for (size_t g = 0; g < static_cast<size_t>(t.m) / 16; ++g) mask |= 1u << t.lanes[g] / 16;
+    return mask;
+  };
+  return (groups(*this) & groups(other)) != 0;
+}
+
 struct MatrixUnit::Buffers {
   alignas(64) float a[kMaxM * kDepth];
   alignas(64) float b[kMaxN * kDepth];

@@ -26,6 +26,7 @@ struct AccumulatorTile {
   std::array<int, 8> lanes{};
   DType type = DType::f32;  // f32, f16, i32
   bool operator==(const AccumulatorTile&) const = default;
+  bool overlaps(const AccumulatorTile& other) const;  // of the same memory: some cell belongs to both
 };
 
 struct MatrixOperand {
@@ -55,7 +56,8 @@ class MatrixUnit {
   void append(const AccumulatorTile& d, const MatrixProduct& product);
   void flush();
   bool pending() const { return depth_ != 0; }
-  const MatrixKernels* kernels;  // replaceable, for tests
+  const AccumulatorTile& tile() const { return tile_; }  // of the pending chain
+  const MatrixKernels* kernels;                          // replaceable, for tests
 
  private:
   bool continues(const AccumulatorTile& d, const MatrixProduct& product) const;

@@ -67,6 +67,10 @@ extern "C" __global__ void collatz(const unsigned long long* in, unsigned* out, 
   while (v != 1) { v = v % 2 ? 3 * v + 1 : v / 2; ++steps; }
   out[i] = steps;
 }
+__noinline__ __device__ int ackermann(int m, int n) {
+  return m == 0 ? n + 1 : n == 0 ? ackermann(m - 1, 1) : ackermann(m - 1, ackermann(m, n - 1));
+}
+extern "C" __global__ void recursion(int* out) { out[threadIdx.x] = ackermann(threadIdx.x % 3, threadIdx.x / 8); }
 )";
 
 std::shared_ptr<const ptx::Module> compiled() {
@@ -162,6 +166,16 @@ TEST_F(Nvcc, DivergentLoops) {
     unsigned steps = 0;
     for (uint64_t v = in[i]; v != 1; v = v % 2 ? 3 * v + 1 : v / 2) ++steps;
     ASSERT_EQ(got[i], steps) << in[i];
+  }
+}
+
+TEST_F(Nvcc, Recursion) {
+  Buffer<int> out(memory, 32, "out");
+  run("recursion", {1, 1, 1}, {32, 1, 1}, Params().add(out.address));
+  const auto got = out.get();
+  for (int t = 0; t < 32; ++t) {
+    const int m = t % 3, n = t / 8;
+    EXPECT_EQ(got[static_cast<size_t>(t)], m == 0 ? n + 1 : m == 1 ? n + 2 : 2 * n + 3);
   }
 }
 

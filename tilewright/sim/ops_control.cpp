@@ -131,7 +131,6 @@ void register_control(Registry& r) {
   r.add("bra", &decode_branch);
   r.add("brx", &decode_branch_indexed);
   r.add("exit", &decode_exit);
-  r.add("ret", &decode_exit);
   r.add("trap", [](Decoding& d) { d.inst.run = &run_trap; });
   r.add("brkpt", [](Decoding& d) { d.inst.run = &run_nothing; });
   r.add("pmevent", [](Decoding& d) {

@@ -43,7 +43,8 @@ constexpr int kCodes = 64;
 }
 
 [[gnu::always_inline]] inline uint16_t flush_code(uint16_t code) {
-  return (code & 0x7C00) == 0 ? static_cast<uint16_t>(code & 0x8000) : code;
+  const uint16_t keep = (code & 0x7C00) == 0 ? 0x8000 : 0xFFFF;
+  return static_cast<uint16_t>(code & keep);
 }
 template <DType format>
 [[gnu::always_inline]] inline bool is_nan(uint16_t code) {

@@ -63,7 +63,10 @@ struct ApproximateF32 {
         lanes, w.row<float>(i.s[0]), [&](int l) __attribute__((always_inline)) {
           if constexpr (f == Function::ex2) return approximate_exp2<ftz>(a[l]);
           const float r = approximate<f, ftz>(ftz ? flush(a[l]) : a[l]);
-          return canonical(ftz ? flush(r) : r);
+          if constexpr (f == Function::rcp) return canonical(ftz ? flush(r) : r);
+          // Only the reciprocal of a normal number can be subnormal.
+          if constexpr (f == Function::sqrt || f == Function::rsqrt) return canonical(r);
+          return r;
         });
   }
   [[gnu::noinline]] static void one_by_one(Warp& w, const Inst& i, uint32_t lanes) {

@@ -258,6 +258,10 @@ AddressSpace memory_space(Decoding& d, const MemoryModifiers& m, const Decoding:
   if (m.space == "shared::cluster") return AddressSpace::shared_cluster;
   if (m.space.starts_with("shared")) return AddressSpace::shared;
   if (m.space == "local") return AddressSpace::local;
+  // Parameters of functions and of calls lie in local memory.
+  const bool of_function =
+      address.variable == ptx::Space::local || (address.variable == ptx::Space::none && d.in_function());
+  if (m.space.starts_with("param") && of_function) return AddressSpace::local;
   if (m.space == "param" || m.space == "param::entry") return AddressSpace::param;
   if (m.space == "const") return AddressSpace::constant;
   if (!m.space.empty()) d.unsupported(tw::format("the state space .{}", m.space));

@@ -48,7 +48,7 @@ class MmaOp final : public AsyncOp {
         }
         product.b = b_operands[t.half];
         product.b_upper = t.whole ? b_operands[1] : MatrixOperand{};
-        t.unit.append(t.d, product);
+        t.state.memory.append(t.d, product);
       });
     });
   }
@@ -95,7 +95,6 @@ class MmaOp final : public AsyncOp {
   // Organization", layouts A and B).
   struct Tile {
     Tcgen05& state;
-    MatrixUnit& unit;
     AccumulatorTile d;
     size_t member;  // of the group: whose rows of A and D
     size_t half;    // whose columns of B
@@ -107,12 +106,12 @@ class MmaOp final : public AsyncOp {
       Tcgen05& s = *group.members[i];
       TensorMemory& memory = s.memory;
       if (group.count == 1) {
-        f(Tile{s, memory.unit, memory.accumulator(d, shape.m, shape.n, shape.d), i, 0, false});
+        f(Tile{s, memory.accumulator(d, shape.m, shape.n, shape.d), i, 0, false});
       } else if (shape.m == 256) {
-        f(Tile{s, memory.unit, memory.accumulator(d, 128, shape.n, shape.d), i, 0, true});
+        f(Tile{s, memory.accumulator(d, 128, shape.n, shape.d), i, 0, true});
       } else {
-        f(Tile{s, memory.unit, memory.half_accumulator(d, 0, shape.n, shape.d), i, 0, false});
-        f(Tile{s, memory.upper_unit(), memory.half_accumulator(d, 1, shape.n, shape.d), i, 1, false});
+        f(Tile{s, memory.half_accumulator(d, 0, shape.n, shape.d), i, 0, false});
+        f(Tile{s, memory.half_accumulator(d, 1, shape.n, shape.d), i, 1, false});
       }
     }
   }

@@ -6,6 +6,7 @@
 
 #include "tilewright/ptx/debug_map.h"
 #include "tilewright/ptx/module.h"
+#include "tilewright/sim/call.h"
 #include "tilewright/sim/inst.h"
 #include "tilewright/sim/simulator.h"
 
@@ -106,6 +107,7 @@ struct Program::Impl {
   int cta_group = 0;                  // that all tcgen05 instructions name; 0: there are none
   bool ordered = false;               // may touch global memory in ways other clusters can wait for
   uint32_t registers_per_thread = 0;  // .maxnreg, else 0: unknown
+  std::vector<std::unique_ptr<Subroutine>> functions;  // .func that the entry reaches (call.h)
   std::vector<std::shared_ptr<const void>> kept;
 };
 

@@ -69,28 +69,115 @@ bool is_module_variable(const ptx::Module::Item& item) { return std::holds_alter
 
 }  // namespace
 
-ProgramBuilder::ProgramBuilder(Program::Impl& program) : program_(program) { scope_parent_.push_back(-1); }
+ProgramBuilder::ProgramBuilder(Program::Impl& program) : program_(program) {}
 
 void ProgramBuilder::build() {
+  find_functions();
+  find_recursion();
   lay_out_registers();
   lay_out_variables();
   number_statements();
-  scope_ = 0;
-  int next_scope = 0;
-  for (const ptx::Statement& s : program_.entry->body) {
-    if (std::holds_alternative<ptx::ScopeOpen>(s)) scope_ = ++next_scope;
-    if (std::holds_alternative<ptx::ScopeClose>(s)) scope_ = scope_parent_[static_cast<size_t>(scope_)];
-    if (auto* inst = std::get_if<ptx::Instruction>(&s)) decode(*inst);
-  }
-  // Falling off the end is an exit.
-  static const ptx::Instruction kExit = [] {
-    ptx::Instruction inst;
-    inst.tokens = {"exit"};
-    return inst;
-  }();
-  decode(kExit);
+  for (part_ = 0; part_ < program_.functions.size(); ++part_) decode_body();
+  connect_returns();
   program_.code.order = block_order(successors_);
   program_.code.loop = outermost_loops(successors_);
+}
+
+void ProgramBuilder::decode_body() {
+  scope_ = ++last_scope_;
+  scope_places_.assign(1, {});
+  for (const ptx::Statement& s : part().source->body) {
+    if (std::holds_alternative<ptx::ScopeOpen>(s)) {
+      scope_ = ++last_scope_;
+      scope_places_.emplace_back();
+    } else if (std::holds_alternative<ptx::ScopeClose>(s)) {
+      scope_ = scope_parent_[static_cast<size_t>(scope_)];
+      scope_places_.pop_back();
+    } else if (auto* v = std::get_if<ptx::Variable>(&s)) {
+      if (v->space == ptx::Space::param) place_call_variable(*v);
+    } else if (auto* inst = std::get_if<ptx::Instruction>(&s)) {
+      decode(*inst);
+    }
+  }
+  // Falling off the end.
+  static const ptx::Instruction kReturn = [] {
+    ptx::Instruction inst;
+    inst.tokens = {"ret"};
+    return inst;
+  }();
+  decode(kReturn);
+}
+
+// ---- functions ----
+
+void ProgramBuilder::find_functions() {
+  auto& parts = program_.functions;
+  parts.push_back(std::make_unique<Subroutine>());
+  parts.front()->source = program_.entry;
+  for (size_t p = 0; p < parts.size(); ++p) {
+    for (const ptx::Statement& s : parts[p]->source->body) {
+      const auto* inst = std::get_if<ptx::Instruction>(&s);
+      if (!inst || inst->opcode() != "call") continue;
+      for (const ptx::Operand& o : inst->operands) {
+        const auto* name = o.as<ptx::Symbol>();
+        const ptx::Function* f = name ? program_.module->function(name->name) : nullptr;
+        if (!f) continue;
+        auto known = std::ranges::find(parts, f, [](const auto& part) { return part->source; });
+        if (known == parts.end()) {
+          parts.push_back(std::make_unique<Subroutine>());
+          parts.back()->source = f;
+          known = parts.end() - 1;
+        }
+        parts[p]->callees.push_back(known->get());
+      }
+    }
+  }
+}
+
+void ProgramBuilder::find_recursion() {
+  for (const auto& f : program_.functions) {
+    std::vector<const Subroutine*> reached(f->callees);
+    for (size_t n = 0; n < reached.size(); ++n)
+      for (const Subroutine* next : reached[n]->callees)
+        if (std::ranges::find(reached, next) == reached.end()) reached.push_back(next);
+    f->recursive = std::ranges::find(reached, f.get()) != reached.end();
+  }
+}
+
+// A ret goes to wherever its function was called, or is executed again by lanes that return elsewhere.
+void ProgramBuilder::connect_returns() {
+  for (const auto& f : program_.functions) {
+    for (const uint32_t pc : f->returns) {
+      successors_[pc].targets = f->return_sites;
+      successors_[pc].targets.push_back(pc);
+    }
+  }
+}
+
+const Subroutine& ProgramBuilder::called(std::string_view name, const ptx::Instruction& at) {
+  const ptx::Function* source = program_.module->function(name);
+  if (!source) user_error(at.loc, "{}: '{}' is no function", at.text(), name);
+  if (!source->has_body)
+    not_modelled(at.loc, "{}: {} has no body in this module; calls of it are not modelled by the simulator",
+                 at.text(), name);
+  for (const auto& f : program_.functions) {
+    if (f->source != source) continue;
+    f->return_sites.push_back(pc_ + 1);
+    return *f;
+  }
+  internal_error(at.loc, "{} was not found before decoding", name);
+}
+
+bool ProgramBuilder::returns() {
+  if (in_function()) part().returns.push_back(pc_);
+  return in_function();
+}
+
+std::optional<Subroutine::Range> ProgramBuilder::call_variable(std::string_view name) const {
+  const Place* p = find(name);
+  if (!p || p->space != ptx::Space::local || p->variable->space != ptx::Space::param) return std::nullopt;
+  return Subroutine::Range{static_cast<uint32_t>(p->offset),
+                           static_cast<uint32_t>(p->variable->size_bytes())};
 }
 
 // ---- rows ----
@@ -102,21 +189,31 @@ Slot ProgramBuilder::new_row(uint32_t bytes) {
 }
 
 // Predicates first (the first is always true, the second is the carry flag of each lane), then scratch for
-// results nobody wants, then the registers.
+// results nobody wants, then the registers; the entry's, then each function's.
 void ProgramBuilder::lay_out_registers() {
-  const auto& regs = program_.entry->registers;
-  registers_.resize(regs.size());
   new_row(4);
   new_row(4);
+  for (const auto& f : program_.functions) lay_out_registers_of(*f);
+}
+
+void ProgramBuilder::lay_out_registers_of(Subroutine& f) {
+  const auto& regs = f.source->registers;
+  f.first_register = static_cast<uint32_t>(registers_.size());
+  registers_.resize(registers_.size() + regs.size());
+  Slot* slots = registers_.data() + f.first_register;
   for (size_t i = 0; i < regs.size(); ++i) {
-    if (regs[i].type == ptx::Type::pred) registers_[i] = new_row(4);
+    if (regs[i].type != ptx::Type::pred) continue;
+    slots[i] = new_row(4);
+    f.rows.push_back({slots[i], 0});
   }
   program_.register_bytes = round_up(program_.register_bytes, 64u);
-  scratch_ = new_row(2 * kWideRow);
+  if (&f == program_.functions.front().get()) scratch_ = new_row(2 * kWideRow);
   for (size_t i = 0; i < regs.size(); ++i) {
     if (regs[i].type == ptx::Type::pred) continue;
     const int bytes = ptx::bytes(regs[i].type);
-    registers_[i] = new_row(bytes <= 4 ? kRow : bytes == 8 ? kWideRow : 2 * kWideRow);
+    slots[i] = new_row(bytes <= 4 ? kRow : bytes == 8 ? kWideRow : 2 * kWideRow);
+    f.rows.push_back({slots[i], bytes <= 4 ? 4u : 8u});
+    if (bytes == 16) f.rows.push_back({{slots[i].offset + kWideRow, slots[i].base}, 8});
   }
 }
 
@@ -157,67 +254,92 @@ int ProgramBuilder::special_bytes(std::string_view name) {
 // ---- variables ----
 
 void ProgramBuilder::lay_out_variables() {
+  part_places_.resize(program_.functions.size());
   const std::vector<uint32_t> offsets = ptx::parameter_offsets(*program_.entry);
   for (size_t i = 0; i < offsets.size(); ++i) {
     const ptx::Variable& v = program_.entry->params[i];
-    places_[v.name] = {ptx::Space::param, offsets[i], &v};
+    part_places_.front()[v.name] = {ptx::Space::param, offsets[i], &v};
     program_.param_bytes = offsets[i] + static_cast<uint32_t>(v.size_bytes());
   }
-  for (const auto& item : program_.module->items) {
-    if (is_module_variable(item)) place_variable(std::get<ptx::Variable>(item));
-  }
-  for (const ptx::Statement& s : program_.entry->body) {
-    if (auto* v = std::get_if<ptx::Variable>(&s)) place_variable(*v);
+  // Every variable, with the names it belongs to.
+  auto each_variable = [&](auto f) {
+    for (const auto& item : program_.module->items) {
+      if (is_module_variable(item)) f(std::get<ptx::Variable>(item), places_);
+    }
+    for (size_t p = 0; p < program_.functions.size(); ++p) {
+      for (const ptx::Statement& s : program_.functions[p]->source->body) {
+        if (auto* v = std::get_if<ptx::Variable>(&s)) f(*v, part_places_[p]);
+      }
+    }
+  };
+  each_variable([&](const ptx::Variable& v, Places& places) { place_variable(v, places); });
+  for (size_t p = 1; p < program_.functions.size(); ++p) {
+    Subroutine& f = *program_.functions[p];
+    auto place = [&](const std::vector<ptx::Variable>& from, std::vector<uint32_t>& to) {
+      for (const ptx::Variable& v : from) {
+        f.ranges.push_back(place_in_local_memory(v));
+        to.push_back(f.ranges.back().offset);
+        part_places_[p][v.name] = {ptx::Space::local, to.back(), &v};
+      }
+    };
+    place(f.source->params, f.params);
+    place(f.source->results, f.results);
+    // Its caller may hold an address in it, which another call of the same function would have to keep apart.
+    for (const auto& [name, at] : part_places_[p])
+      if (f.recursive && at.variable->space == ptx::Space::local)
+        not_modelled({}, "{}, a variable of the recursive function {}, is not modelled by the simulator",
+                     name, f.source->name);
   }
   // Dynamic shared memory follows the static, aligned for any swizzle pattern its variables ask for.
   auto each_dynamic = [&](auto f) {
-    auto visit = [&](const ptx::Variable& v) {
-      if (v.space == ptx::Space::shared && v.size_bytes() == 0) f(v);
-    };
-    for (const auto& item : program_.module->items) {
-      if (is_module_variable(item)) visit(std::get<ptx::Variable>(item));
-    }
-    for (const ptx::Statement& s : program_.entry->body) {
-      if (auto* v = std::get_if<ptx::Variable>(&s)) visit(*v);
-    }
+    each_variable([&](const ptx::Variable& v, Places& places) {
+      if (v.space == ptx::Space::shared && v.size_bytes() == 0) f(v, places);
+    });
   };
   uint32_t align = 16;
   bool any = false;
-  each_dynamic([&](const ptx::Variable& v) { align = std::max(align, v.alignment()), any = true; });
+  each_dynamic([&](const ptx::Variable& v, Places&) { align = std::max(align, v.alignment()), any = true; });
   if (any) program_.static_shared = round_up(program_.static_shared, align);
-  each_dynamic([&](const ptx::Variable& v) {
-    places_[v.name] = {ptx::Space::shared, program_.static_shared, &v};
+  each_dynamic([&](const ptx::Variable& v, Places& places) {
+    places[v.name] = {ptx::Space::shared, program_.static_shared, &v};
   });
 }
 
-void ProgramBuilder::place_variable(const ptx::Variable& v) {
+Subroutine::Range ProgramBuilder::place_in_local_memory(const ptx::Variable& v) {
+  const uint32_t at = round_up(program_.local_bytes, std::max(v.alignment(), 1u));
+  const auto bytes = static_cast<uint32_t>(v.size_bytes());
+  program_.local_bytes = at + bytes;
+  return {at, bytes};
+}
+
+void ProgramBuilder::place_call_variable(const ptx::Variable& v) {
+  const Subroutine::Range range = place_in_local_memory(v);
+  part().ranges.push_back(range);
+  scope_places_.back()[v.name] = {ptx::Space::local, range.offset, &v};
+}
+
+void ProgramBuilder::place_variable(const ptx::Variable& v, Places& places) {
   const uint64_t bytes = v.size_bytes();
   const uint32_t align = std::max(v.alignment(), 1u);
-  auto place = [&](uint32_t& used) {
-    used = round_up(used, align);
-    const uint32_t at = used;
-    used += static_cast<uint32_t>(bytes);
-    return at;
-  };
   switch (v.space) {
-    case ptx::Space::shared:
+    case ptx::Space::shared: {
       if (bytes == 0) return;
-      places_[v.name] = {v.space, place(program_.static_shared), &v};
-      program_.shared_symbols.push_back(
-          {v.name, static_cast<uint32_t>(places_[v.name].offset), static_cast<uint32_t>(bytes)});
+      const uint32_t at = round_up(program_.static_shared, align);
+      program_.static_shared = at + static_cast<uint32_t>(bytes);
+      places[v.name] = {v.space, at, &v};
+      program_.shared_symbols.push_back({v.name, at, static_cast<uint32_t>(bytes)});
       return;
-    case ptx::Space::local: places_[v.name] = {v.space, place(program_.local_bytes), &v}; return;
+    }
+    case ptx::Space::local: places[v.name] = {v.space, place_in_local_memory(v).offset, &v}; return;
     case ptx::Space::const_: {
       const uint64_t at = round_up<uint64_t>(program_.const_memory.size(), align);
       program_.const_memory.resize(at + bytes);
       place_in_const_memory(v, at);
-      places_[v.name] = {v.space, at, &v};
+      places[v.name] = {v.space, at, &v};
       return;
     }
-    case ptx::Space::global: places_[v.name] = {v.space, 0, &v}; return;
-    case ptx::Space::param:
-      not_modelled({}, "call: the parameter variable {} of a call is not modelled by the simulator", v.name);
-    default: return;
+    case ptx::Space::global: places[v.name] = {v.space, 0, &v}; return;
+    default: return;  // .param variables of calls have their place where they are declared
   }
 }
 
@@ -232,8 +354,14 @@ void ProgramBuilder::place_in_const_memory(const ptx::Variable& v, uint64_t offs
 }
 
 const ProgramBuilder::Place* ProgramBuilder::find(std::string_view name) const {
-  auto it = places_.find(name);
-  return it == places_.end() ? nullptr : &it->second;
+  auto in = [&](const Places& places) -> const Place* {
+    auto it = places.find(name);
+    return it == places.end() ? nullptr : &it->second;
+  };
+  for (auto scope = scope_places_.rbegin(); scope != scope_places_.rend(); ++scope)
+    if (const Place* p = in(*scope)) return p;
+  if (const Place* p = in(part_places_[part_])) return p;
+  return in(places_);
 }
 
 ptx::Space ProgramBuilder::space_of(std::string_view variable) const {
@@ -268,22 +396,28 @@ std::optional<Slot> ProgramBuilder::symbol(std::string_view name, int64_t offset
 
 void ProgramBuilder::number_statements() {
   uint32_t pc = 0;
-  int scope = 0;
-  std::string pending_label;
-  for (const ptx::Statement& s : program_.entry->body) {
-    if (std::holds_alternative<ptx::ScopeOpen>(s)) {
-      scope_parent_.push_back(scope);
-      scope = static_cast<int>(scope_parent_.size()) - 1;
-    } else if (std::holds_alternative<ptx::ScopeClose>(s)) {
-      scope = scope_parent_[static_cast<size_t>(scope)];
-    } else if (auto* label = std::get_if<ptx::Label>(&s)) {
-      labels_[{scope, label->name}] = pc;
-      pending_label = label->name;
-    } else if (auto* directive = std::get_if<ptx::Directive>(&s)) {
-      if (directive->text.starts_with(".branchtargets")) tables_[pending_label] = directive->text.substr(14);
-    } else if (std::holds_alternative<ptx::Instruction>(s)) {
-      ++pc;
+  for (const auto& f : program_.functions) {
+    f->begin = pc;
+    scope_parent_.push_back(-1);
+    int scope = static_cast<int>(scope_parent_.size()) - 1;
+    std::string pending_label;
+    for (const ptx::Statement& s : f->source->body) {
+      if (std::holds_alternative<ptx::ScopeOpen>(s)) {
+        scope_parent_.push_back(scope);
+        scope = static_cast<int>(scope_parent_.size()) - 1;
+      } else if (std::holds_alternative<ptx::ScopeClose>(s)) {
+        scope = scope_parent_[static_cast<size_t>(scope)];
+      } else if (auto* label = std::get_if<ptx::Label>(&s)) {
+        labels_[{scope, label->name}] = pc;
+        pending_label = label->name;
+      } else if (auto* directive = std::get_if<ptx::Directive>(&s)) {
+        if (directive->text.starts_with(".branchtargets"))
+          tables_[pending_label] = directive->text.substr(14);
+      } else if (std::holds_alternative<ptx::Instruction>(s)) {
+        ++pc;
+      }
     }
+    ++pc;  // the return at the end
   }
 }
 

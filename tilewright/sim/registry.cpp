@@ -19,6 +19,7 @@ const Registry& Registry::standard() {
     register_move(r);
     register_memory(r);
     register_control(r);
+    register_call(r);
     register_sync(r);
     register_mbarrier(r);
     register_warp(r);

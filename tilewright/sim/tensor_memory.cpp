@@ -138,14 +138,27 @@ TensorMemory::~TensorMemory() {
     spare_cells().push_back(std::move(cells_));
 }
 
-MatrixUnit& TensorMemory::upper_unit() {
-  if (!upper_unit_) upper_unit_ = std::make_unique<MatrixUnit>();
-  return *upper_unit_;
+void TensorMemory::append(const AccumulatorTile& d, const MatrixProduct& product) {
+  MatrixUnit* idle = nullptr;
+  for (auto& unit : units_) {
+    if (unit->pending() && unit->tile() == d) return unit->append(d, product);
+    if (unit->pending() && unit->tile().overlaps(d)) unit->flush();
+    if (!unit->pending()) idle = unit.get();
+  }
+  if (!idle && units_.size() < kMaxUnits) idle = units_.emplace_back(std::make_unique<MatrixUnit>()).get();
+  if (!idle) {
+    flush();
+    idle = units_.front().get();
+  }
+  idle->append(d, product);
+}
+
+bool TensorMemory::pending() const {
+  return std::any_of(units_.begin(), units_.end(), [](const auto& unit) { return unit->pending(); });
 }
 
 void TensorMemory::flush() {
-  unit.flush();
-  if (upper_unit_) upper_unit_->flush();
+  for (auto& unit : units_) unit->flush();
 }
 
 // `count` lanes in one half of the memory.

@@ -75,9 +75,12 @@ class TensorMemory {
   TensorMemory& operator=(const TensorMemory&) = delete;
 
   TensorAllocator allocator{kColumns};
-  MatrixUnit unit;           // flushed before any other access to cells
-  MatrixUnit& upper_unit();  // of lanes 64 to 127, where the data path is 2x2
-  void flush();
+
+  // Products on disjoint accumulators are pending side by side: kernels issue those of several consumers in
+  // turn, and each chain still passes over its accumulator as a whole.
+  void append(const AccumulatorTile& d, const MatrixProduct& product);
+  bool pending() const;
+  void flush();  // before any other access to cells
 
   void release(int column, int columns);  // the cells become unwritten
 
@@ -124,7 +127,8 @@ class TensorMemory {
   }
   void check_columns(int first, int count) const;
 
-  std::unique_ptr<MatrixUnit> upper_unit_;
+  static constexpr size_t kMaxUnits = 4;
+  std::vector<std::unique_ptr<MatrixUnit>> units_;  // what is pending in them is disjoint
   std::vector<uint32_t> cells_;  // [column][lane]: a warp's 32 lanes of one column are contiguous
   std::array<std::array<uint64_t, 2>, kColumns> written_{};
 };

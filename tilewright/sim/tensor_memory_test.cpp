@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <bit>
 #include <cstring>
 #include <map>
 #include <random>
@@ -287,24 +288,51 @@ TEST(TensorMemory, WrittenCellsOfATile) {
   EXPECT_FALSE(m.cell(0, 8).has_value());
 }
 
+// D = A B^T + D of 128 x 8 with A[m, 0] = B[0, 0] = 1 and zeros elsewhere: adds 1 to column 0 of the tile.
+struct UnitProduct {
+  std::vector<std::byte> a = std::vector<std::byte>(128 * 32), b = std::vector<std::byte>(8 * 32);
+  MatrixProduct product;
+  explicit UnitProduct(bool accumulate) {
+    const uint16_t one = 0x3c00;
+    for (size_t i = 0; i < 128; ++i) std::memcpy(&a[i * 32], &one, 2);
+    std::memcpy(&b[0], &one, 2);
+    product.a = {linear_operand(DType::f16, 128), a.data()};
+    product.b = {linear_operand(DType::f16, 8), b.data()};
+    product.k = 16;
+    product.accumulate = accumulate;
+  }
+};
+
 // A product's arithmetic may wait, but no access sees that.
 TEST(TensorMemory, AccessesSeePendingProducts) {
   TensorMemory m;
   m.allocator.allocate(32);
-  std::vector<std::byte> a(128 * 32), b(8 * 32);
-  uint16_t one = 0x3c00;
-  for (int i = 0; i < 128; ++i) std::memcpy(&a[static_cast<size_t>(i) * 32], &one, 2);
-  std::memcpy(&b[0], &one, 2);
   AccumulatorTile t = m.accumulator({0, 0}, 128, 8, DType::f32);
-  MatrixProduct p;
-  p.a = {linear_operand(DType::f16, 128), a.data()};
-  p.b = {linear_operand(DType::f16, 8), b.data()};
-  p.k = 16;
-  m.unit.append(t, p);
+  const UnitProduct set(false);
+  m.append(t, set.product);
   m.mark_written(t, 0, {});
-  EXPECT_TRUE(m.unit.pending());
+  EXPECT_TRUE(m.pending());
   EXPECT_EQ(m.cell(5, 0), 0x3f800000u);
-  EXPECT_FALSE(m.unit.pending());
+  EXPECT_FALSE(m.pending());
+}
+
+TEST(TensorMemory, ProductsOnSeveralAccumulatorsKeepTheirOrder) {
+  TensorMemory m;
+  m.allocator.allocate(64);
+  const UnitProduct set(false), add(true);
+  std::vector<AccumulatorTile> tiles;
+  for (int i = 0; i < 6; ++i) tiles.push_back(m.accumulator({0, 8 * i}, 128, 8, DType::f32));
+  for (const auto& t : tiles) m.append(t, set.product);
+  for (const auto& t : tiles) m.append(t, add.product);
+  // The columns 4 to 11: the upper half of tile 0 and the lower one of tile 1.
+  m.append(m.accumulator({0, 4}, 128, 8, DType::f32), add.product);
+  m.append(tiles[1], add.product);
+  for (int i = 0; i < 6; ++i) m.mark_written(tiles[static_cast<size_t>(i)], 8 * i, {});
+  auto value = [&](int column) { return std::bit_cast<float>(m.cell(77, column).value()); };
+  EXPECT_EQ(value(0), 2);
+  EXPECT_EQ(value(4), 1);
+  EXPECT_EQ(value(8), 3);
+  for (int i = 2; i < 6; ++i) EXPECT_EQ(value(8 * i), 2);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "tilewright/sim/call.h"
 #include "tilewright/sim/cluster.h"
 #include "tilewright/sim/grid.h"
 #include "tilewright/sim/observer.h"
@@ -16,6 +17,14 @@ Warp::Warp(Cta& owner, uint32_t index_in_cta) : cta_(&owner), index_(index_in_ct
   observer_ = grid.options.observer;
   base_[Slot::constants] = const_cast<std::byte*>(grid.program.constants.data());  // handlers only read it
   base_[Slot::launch] = const_cast<std::byte*>(grid.constants.data());
+}
+
+Warp::~Warp() = default;
+Warp::Warp(Warp&&) noexcept = default;
+
+CallStack& Warp::calls() {
+  if (!calls_) calls_ = std::make_unique<CallStack>();
+  return *calls_;
 }
 
 Cluster& Warp::cluster() const { return cta_->cluster; }
@@ -38,6 +47,7 @@ void Warp::start(uint32_t live_lanes, std::byte* registers_base, std::byte* loca
   idle_epoch = 0;
   instructions_ = 0;
   cp_async = bulk = wgmma = {};
+  calls_.reset();
   if (observer_) observer_->warp_state(*this, WarpState::started, live_lanes);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ class Cta;
 class Cluster;
 class Warp;
 class Observer;
+class CallStack;
 struct Allocation;
 struct Code;  // program.h
 
@@ -62,7 +64,8 @@ struct Fragment {
 class Warp {
  public:
   Warp(Cta& owner, uint32_t index_in_cta);
-  Warp(Warp&&) noexcept = default;
+  ~Warp();
+  Warp(Warp&&) noexcept;
 
   Cta& cta() const { return *cta_; }
   Cluster& cluster() const;
@@ -122,6 +125,7 @@ class Warp {
   uint64_t idle_epoch = 0;  // Cluster::epoch at the last unsuccessful poll
 
   // --- state that families keep per warp ---
+  CallStack& calls();
   AsyncGroups cp_async, bulk, wgmma;
   uint32_t registers = 0;      // per thread, as setmaxnreg left it
   Allocation* recent[4] = {};  // where global accesses went lately, by address register (memory_rows.cpp)
@@ -147,6 +151,7 @@ class Warp {
   uint32_t live_ = 0;
   std::byte* base_[3] = {};
   std::byte* local_ = nullptr;
+  std::unique_ptr<CallStack> calls_;  // nothing: nobody has called a function yet
   const Code* code_ = nullptr;
   Observer* observer_ = nullptr;
   Fragment current_;  // lanes == 0: none
