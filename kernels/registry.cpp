@@ -60,7 +60,7 @@ std::span<const GemmKernel> gemm_kernels() {
       step(9, "a second consumer, a larger tile", sm_90a::gemm_step9, sm_100a::gemm_step9, {1300, 1800, 200}),
       entry("gemm.step9_clc", "step 9 whose tiles cluster launch control deals out", nullptr,
             sm_100a::gemm_step9_clc, {1300, 1800, 200}, true),
-      entry("gemm", "the one to call: chooses the tile for the shape", sm_90a::gemm, nullptr,
+      entry("gemm", "the one to call: chooses the tile for the shape", sm_90a::gemm, sm_100a::gemm,
             {1300, 1800, 200}, true),
   };
   return kernels;

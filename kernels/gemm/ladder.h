@@ -25,6 +25,7 @@ ir::Kernel gemm_step7(const GemmShape& s, dsl::Arch arch);
 ir::Kernel gemm_step8(const GemmShape& s, dsl::Arch arch);
 ir::Kernel gemm_step9(const GemmShape& s, dsl::Arch arch);
 ir::Kernel gemm_step9_clc(const GemmShape& s, dsl::Arch arch);
+ir::Kernel gemm(const GemmShape& s, dsl::Arch arch);
 }  // namespace sm_100a
 
 namespace sm_90a {

@@ -11,6 +11,7 @@ struct GemmPlan {
   int consumers;       // warpgroups that multiply; each has tile_m / consumers rows
   int stages;          // of A and B in shared memory
   int cycles;          // that a 64-deep chunk of K takes an SM when all are busy; measured
+  int ctas = 1;        // that compute a tile together, each on an SM
 };
 
 struct GemmMachine {

@@ -24,6 +24,11 @@ TEST(LanguageError, ShapeTheStepCannotDo) {
   EXPECT_NE(build("gemm.step2", 128, 128, 96).find("gemm.step2: K is a multiple of 64"), std::string::npos);
   EXPECT_NE(build("gemm.step3", 200, 128, 64).find("gemm.step3: M is a multiple of 128"), std::string::npos);
   EXPECT_NE(build("gemm.step3", 128, 128, 0).find("gemm.step3: K is a multiple of 64"), std::string::npos);
+  for (const char* kernel : {"gemm.step4", "gemm.step9_clc", "gemm"})
+    EXPECT_NE(
+        build(kernel, 128, 128, 12)
+            .find(std::string(kernel) + ": K is a multiple of 8: rows of A and B are multiples of 16 bytes"),
+        std::string::npos);
   EXPECT_EQ(build("gemm.step0", 1, 1, 1),
             " unknown kernel 'gemm.step0'; known: gemm.step1, gemm.step2, gemm.step3, "
             "gemm.step4, gemm.step5, gemm.step6, gemm.step7, gemm.step8, gemm.step9, gemm.step9_clc, gemm");

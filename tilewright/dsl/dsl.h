@@ -264,6 +264,7 @@ class Ring {
   enum Side { consumer = 0, producer = 1 };
   Ring(int stages, Side side, Where where = Where::current());
   void advance(Where where = Where::current());
+  int stages() const { return stages_; }
 
   Var stage, phase;
 
@@ -281,6 +282,8 @@ class Barrier {
           Where where = Where::current());
   void wait(const Expr& stage, const Expr& parity, Where where = Where::current()) const;
   void wait(const Ring& ring, Where where = Where::current()) const { wait(ring.stage, ring.phase, where); }
+  // Every stage once, from where the ring stands: a producer's last act, when all has been taken from it.
+  void wait_all(Ring& ring, Where where = Where::current()) const;
   void arrive(const Expr& stage, Where where = Where::current()) const;
   void arrive(const Ring& ring, Where where = Where::current()) const { arrive(ring.stage, where); }
   // Once for all lanes of a warp, when all have come here: arrive(warp, stage).

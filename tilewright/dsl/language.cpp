@@ -280,6 +280,12 @@ ir::BarrierOp barrier_op(ir::BarrierOp::Kind kind, const ir::BufferRef& barrier,
 void Barrier::wait(const Expr& stage, const Expr& parity, Where where) const {
   record(barrier_op(ir::BarrierOp::Kind::wait, buffer_, stage, parity), where);
 }
+void Barrier::wait_all(Ring& ring, Where where) const {
+  for (int i = 0; i < ring.stages(); ++i) {
+    wait(ring, where);
+    ring.advance(where);
+  }
+}
 void Barrier::arrive(const Expr& stage, Where where) const { arrive(thread, stage, where); }
 void Barrier::arrive(const ScopeOps& together, const Expr& stage, Where where) const {
   ir::BarrierOp op = barrier_op(ir::BarrierOp::Kind::arrive, buffer_, stage, 1);

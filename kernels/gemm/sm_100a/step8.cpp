@@ -46,6 +46,7 @@ Kernel gemm_step8(const GemmShape& s, Arch arch) {
           ring.advance();
         });
       });
+      freed.wait_all(ring);  // no CTA leaves before the last signal from its peer
     });
   });
 

@@ -56,6 +56,7 @@ Kernel gemm(std::string_view name, const GemmShape& s, Arch arch, Schedule sched
           ring.advance();
         });
       });
+      freed.wait_all(ring);  // no CTA leaves before the last signal from its peer
     });
   });
 
