@@ -2,6 +2,8 @@
 // arithmetic.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "kernels/registry.h"
 #include "tilewright/lower/lower.h"
 
@@ -44,6 +46,44 @@ TEST(LadderPtx, MainLoopHasNoExpensiveArithmetic) {
       bool multiplies = i->opcode() == "mul" || i->opcode() == "mad";
       EXPECT_FALSE(multiplies && (i->has("wide") || i->has("s64") || i->has("u64"))) << text;
     }
+  }
+}
+
+// Per chunk of K: the wait for it, the products, their commit, two words for each descriptor and the loop.
+// Nothing synchronises or is elected there.
+TEST(LadderPtx, MmaLoopsOnBlackwellHoldTheirWorkAlone) {
+  for (const char* kernel : {"gemm.step7", "gemm.step8", "gemm.step9", "gemm.step9_clc", "gemm"}) {
+    Compiled c = compile(kernels::gemm_kernel(kernel), "sm_100a");
+    std::vector<const ptx::Instruction*> since_label, loop;
+    std::string label;
+    bool products = false;
+    for (const ptx::Statement& s : c.module->entries().at(0)->body) {
+      if (auto* l = std::get_if<ptx::Label>(&s); l && l->name.starts_with("$loop")) {
+        label = l->name;
+        since_label.clear();
+        products = false;
+      }
+      auto* i = std::get_if<ptx::Instruction>(&s);
+      if (!i) continue;
+      since_label.push_back(i);
+      products |= i->opcode() == "tcgen05" && i->has("mma");
+      if (i->opcode() == "bra" && products && i->operands[0].as<ptx::Symbol>()->name == label)
+        loop = since_label;
+    }
+    ASSERT_FALSE(loop.empty()) << kernel;
+    std::map<std::string, int> count;
+    for (const ptx::Instruction* i : loop) {
+      const std::string text = i->text();
+      for (const char* part : {"tcgen05.mma.", "tcgen05.commit.", "mbarrier.try_wait", "mbarrier.arrive"})
+        count[part] += text.find(part) != std::string::npos;
+      for (const char* part : {"fence", "elect.sync", "barrier.sync", "bar.warp", "shfl", ".s64", ".wide"})
+        EXPECT_EQ(text.find(part), std::string::npos) << kernel << ": " << text;
+    }
+    EXPECT_EQ(count["tcgen05.mma."], 4) << kernel;
+    EXPECT_EQ(count["tcgen05.commit."], 1) << kernel;
+    EXPECT_EQ(count["mbarrier.try_wait"], 1) << kernel;
+    EXPECT_EQ(count["mbarrier.arrive"], 0) << kernel;
+    EXPECT_LE(loop.size(), 45u) << kernel;
   }
 }
 

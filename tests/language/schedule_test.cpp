@@ -7,6 +7,9 @@
 #include <set>
 
 #include "tests/error/message.h"
+#include "tilewright/base/format.h"
+#include "tilewright/lower/lower.h"
+#include "tilewright/runtime/backends.h"
 
 namespace {
 
@@ -57,6 +60,54 @@ RC_GTEST_PROP(TileOrderProperty, RunTimeCountsAgree, ()) {
     return tw::ir::substitute(e, index, Expr(i)).constant().value();
   };
   RC_ASSERT(std::pair(value(t.m), value(t.n)) == at(TileOrder(Expr(m), Expr(n), group), i));
+}
+
+// A leader and four warps that follow, in each CTA, count their visits of every tile. The machine holds fewer
+// clusters than there are tiles.
+TEST(TileScheduler, EachRoleVisitsEachTileOnce) {
+  static const tw::machine::Gpu kSmall = [] {
+    tw::machine::Gpu gpu = tw::machine::gpu("b200");
+    gpu.sms = 4;
+    return gpu;
+  }();
+  auto device = tw::open_sim(kSmall);
+  constexpr int64_t kTilesM = 11, kTilesN = 5;
+  for (Schedule schedule : {Schedule::persistent, Schedule::launch_control}) {
+    for (int ctas : {1, 2, 4}) {
+      KernelBuilder k("visits", Arch::sm_100a);
+      TileScheduler tiles(k, TileOrder(Expr(kTilesM), Expr(kTilesN), 4),
+                          {.schedule = schedule, .ctas = ctas, .pool = 3, .readers = 5 * ctas});
+      k.launch({.grid = {tiles.ctas()}, .threads = 160, .cluster = {ctas}});
+      auto led = k.global(u32, {ctas, kTilesM, kTilesN}, "led");
+      auto followed = k.global(u32, {ctas, 128, kTilesM, kTilesN}, "followed");
+      k.shared(u8, {120 * 1024}, tw::TileLayout::row_major({120 * 1024}), "big");  // one CTA an SM
+      k.role("leader", warp(4), [&] {
+        elected([&] {
+          tiles.lead([&](TileCoordinate t) {
+            led.store({cluster_rank, t.m, t.n}, led.load({cluster_rank, t.m, t.n}) + 1);
+          });
+        });
+      });
+      k.role("follower", warpgroup(0), [&] {
+        tiles.follow([&](TileCoordinate t) {
+          followed.store({cluster_rank, thread_id, t.m, t.n},
+                         followed.load({cluster_rank, thread_id, t.m, t.n}) + 1);
+        });
+      });
+      tw::Compiled kernel = tw::lower(k.finish());
+      for (const char* order : {"eager", "late", "random:1", "starve:leader", "starve:follower"}) {
+        SCOPED_TRACE(tw::format("schedule {}, clusters of {}, {}", static_cast<int>(schedule), ctas, order));
+        tw::Tensor a = device->tensor(u32, {ctas, kTilesM, kTilesN}),
+                   b = device->tensor(u32, {ctas, 128, kTilesM, kTilesN});
+        for (tw::Tensor* t : {&a, &b}) t->upload(std::vector<float>(static_cast<size_t>(t->elements()), 0));
+        tw::LaunchOptions options;
+        options.sim.schedule = tw::sim::parse_schedule(order);
+        device->launch(kernel, {a, b}, options);
+        EXPECT_EQ(a.download_f32(), std::vector<float>(static_cast<size_t>(a.elements()), 1));
+        EXPECT_EQ(b.download_f32(), std::vector<float>(static_cast<size_t>(b.elements()), 1));
+      }
+    }
+  }
 }
 
 TEST(TileScheduler, SaysWhatIsMissing) {

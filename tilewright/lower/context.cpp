@@ -26,7 +26,7 @@ Expr Context::resolve(const Expr& e) const {
       case ScopeId::grid_x: return grid[0] ? Expr(grid[0]) : kernel.grid[0];
       case ScopeId::grid_y: return grid[1] ? Expr(grid[1]) : kernel.grid[1];
       case ScopeId::grid_z: return grid[2] ? Expr(grid[2]) : kernel.grid[2];
-      case ScopeId::cluster_rank: return Expr(cluster_rank);
+      case ScopeId::cluster_rank: return cluster_rank ? Expr(cluster_rank) : Expr(0);
     }
   }
   if (e->op == ir::Op::load) {

@@ -26,11 +26,11 @@ struct Context {
   ir::VarRef thread;  // %tid.x, with its exact range
   // Its warp: %tid.x / 32, taken from lane 0, so that the assembler knows it is the same in all lanes.
   ir::VarRef warp;
-  ir::VarRef cta[3];   // %ctaid; null: 0
-  ir::VarRef grid[3];  // %nctaid; null: the kernel says how many
-  ir::VarRef cluster_rank;
-  ir::VarRef shared_base;  // address of the dynamic shared memory
-  ir::VarRef matrix_base;  // the same without the CTA's rank: what matrix descriptors hold
+  ir::VarRef cta[3];        // %ctaid; null: 0
+  ir::VarRef grid[3];       // %nctaid; null: the kernel says how many
+  ir::VarRef cluster_rank;  // null: 0
+  ir::VarRef shared_base;   // address of the dynamic shared memory
+  ir::VarRef matrix_base;   // the same without the CTA's rank: what matrix descriptors hold
   // .shared::cluster addresses of the dynamic shared memory of the even CTA of the pair, and of CTA 0.
   ir::VarRef pair_base, cluster_base;
   ir::VarRef tensor_base;  // what tcgen05.alloc returned
