@@ -32,6 +32,7 @@ void add_demo(CLI::App& app, Session& session);
 void add_list(CLI::App& app, Session& session);
 void add_show(CLI::App& app, Session& session);
 void add_run(CLI::App& app, Session& session);
+void add_ptx(CLI::App& app, Session& session);
 void add_layout(CLI::App& app, Session& session);
 void add_roofline(CLI::App& app, Session& session);
 void add_bench(CLI::App& app, Session& session);
@@ -40,6 +41,7 @@ void add_doctor(CLI::App& app, Session& session);
 
 void print(std::string_view text);                                // to stdout
 void print_json(const nlohmann::ordered_json& value);             // indented, with a newline
+std::string read_file(const std::string& path);                   // a user error when it cannot be read
 void write_file(const std::string& path, std::string_view text);  // a user error when it cannot be written
 
 }  // namespace tw::tools

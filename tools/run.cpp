@@ -1,15 +1,14 @@
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "tilewright/base/format.h"
 #include "tilewright/report/table.h"
-#include "tilewright/sim/trace.h"
 #include "tools/command.h"
 #include "tools/compile.h"
 #include "tools/gemm_run.h"
+#include "tools/trace_file.h"
 
 namespace tw::tools {
 
@@ -77,25 +76,6 @@ std::string to_text(const kernels::GemmKernel& kernel, const Device& device, con
                                                              to_string(*outcome.comparison)));
   for (const std::string& note : outcome.notes) lines.emplace_back("note", note);
   return report::fields(lines);
-}
-
-// "3" or "0-7", in the order of the grid; nothing: those of the first cluster.
-sim::TraceOptions trace_options(const std::string& ctas) {
-  sim::TraceOptions options;
-  if (ctas.empty()) return options;
-  const char *at = ctas.data(), *end = at + ctas.size();
-  uint64_t first = 0, last = 0;
-  auto [rest, error] = std::from_chars(at, end, first);
-  last = first;
-  if (error == std::errc{} && rest != end && *rest == '-') {
-    const auto second = std::from_chars(rest + 1, end, last);
-    rest = second.ptr, error = second.ec;
-  }
-  if (error != std::errc{} || rest != end || last < first)
-    user_error({}, "--trace-ctas {}: expected a CTA or a range of CTAs, as in 0-7", ctas);
-  options.first_cta = first;
-  options.ctas = last - first + 1;
-  return options;
 }
 
 void run(Session& session, const Options& o) {

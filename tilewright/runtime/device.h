@@ -56,7 +56,9 @@ using Argument = std::variant<Tensor, int64_t, double>;
 
 struct LaunchOptions {
   sim::RunOptions sim;  // ignored on a GPU
-  bool timed = false;   // on a GPU: measure with events
+  // Of launch_ptx on the simulator: what the module's author called things. A compiled kernel brings its own.
+  std::shared_ptr<const ptx::DebugMap> names = nullptr;
+  bool timed = false;  // on a GPU: measure with events
 };
 
 struct LaunchResult {

@@ -90,8 +90,11 @@ class SimDevice : public Device {
                           const LaunchOptions& options) override {
     check_target(entry, module.arch(), limits_);
     check_extents(entry, launch, limits_);
+    // With the names' address: the same text may come with others. A kept program keeps its names too.
+    const std::string text =
+        format("{}\n{}", ptx::print(module), static_cast<const void*>(options.names.get()));
     std::shared_ptr<const sim::Program> program = decoded(
-        ptx::print(module), entry, [&] { return std::make_shared<ptx::Module>(module); }, nullptr);
+        text, entry, [&] { return std::make_shared<ptx::Module>(module); }, options.names);
     check_shared(entry, program->static_shared(), launch.dynamic_shared, limits_);
     return run(*program, launch, options, [&] { return describe_launch(entry, launch); });
   }

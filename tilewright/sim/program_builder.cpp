@@ -1,8 +1,12 @@
 #include "tilewright/sim/program_builder.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "tilewright/base/error.h"
 #include "tilewright/base/math.h"
@@ -64,6 +68,18 @@ constexpr NamedRow kNamedRows[] = {
     {"%reserved_smem_offset_end", SpecialRow::reserved_smem_offset_end},
     {"%reserved_smem_offset_cap", SpecialRow::reserved_smem_offset_cap},
 };
+
+// The name that the author of a C++ kernel gave: "tile" for "_ZZ9transposePKiPiiiE4tile".
+std::string readable(const std::string& name) {
+  if (!name.starts_with("_Z")) return name;
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
+  if (status != 0) return name;
+  const std::string plain = text.get();
+  const size_t colons = plain.rfind("::");
+  return colons == plain.npos ? plain : plain.substr(colons + 2);
+}
 
 bool is_module_variable(const ptx::Module::Item& item) { return std::holds_alternative<ptx::Variable>(item); }
 
@@ -327,7 +343,7 @@ void ProgramBuilder::place_variable(const ptx::Variable& v, Places& places) {
       const uint32_t at = round_up(program_.static_shared, align);
       program_.static_shared = at + static_cast<uint32_t>(bytes);
       places[v.name] = {v.space, at, &v};
-      program_.shared_symbols.push_back({v.name, at, static_cast<uint32_t>(bytes)});
+      program_.shared_symbols.push_back({readable(v.name), at, static_cast<uint32_t>(bytes)});
       return;
     }
     case ptx::Space::local: places[v.name] = {v.space, place_in_local_memory(v).offset, &v}; return;
