@@ -15,8 +15,8 @@ namespace tw::kernels {
 struct GemmShape {
   int64_t m = 0, n = 0, k = 0;
   DType dtype = DType::f16;
-  bool runtime_m = false;  // M is A's number of rows at launch; m is only what `gemm` plans for
-  int sms = 0;             // SMs that a persistent kernel takes; 0: all the architecture's GPU has
+  bool runtime_m = false;      // M is A's number of rows at launch; m is only what `gemm` plans for
+  int sms = 0;                 // SMs that a persistent kernel takes; 0: all the architecture's GPU has
   int tile_m = 0, tile_n = 0;  // of `gemm`; 0: it chooses
 };
 
