@@ -216,6 +216,26 @@ TEST(LanguageError, WaitForAPairsBarrierInTheOddCta) {
       "cluster_rank\n+4 'drained' is declared here");
 }
 
+TEST(LanguageError, BytesThatOnlyTheOddCtaLoads) {
+  const int base = __LINE__;
+  auto text = message_of(base, [] {
+    KernelBuilder k("k", Arch::sm_100a);
+    k.launch({.cluster = {2}});
+    auto A = k.global(f16, {128, 64}, "A");
+    auto As = k.shared(f16, {128, 64}, swizzle_128B, "As");
+    TmaBarrier loaded(k, 1, "loaded", cta_pair);
+    if_(cluster_rank == 1 && warp_id == 0, [&] {
+      elected([&] {
+        thread.copy_async(As, A, {.signal = loaded[0]});
+        loaded.arrive(0);
+      });
+    });
+    k.finish();
+  });
+  EXPECT_EQ(text,
+            "+10 'loaded' lies in the even CTA of each pair, which expects the bytes but does not come here");
+}
+
 TEST(LanguageError, ClusterBarrierNeedsNoRank) {
   const int base = __LINE__;
   auto text = message_of(base, [] {

@@ -133,9 +133,16 @@ bool ActiveSet::in_both_of_a_pair() const {
   return (ranks_.to_ulong() & ranks_.to_ulong() >> 1 & 0x5555) != 0;
 }
 
-bool ActiveSet::in_home_of(Scope owner) const {
-  const unsigned long others = owner == Scope::cta_pair ? 0xaaaa : owner == Scope::cluster ? 0xfffe : 0;
-  return (ranks_.to_ulong() & others) == 0;
+namespace {
+// CTAs of a cluster that do not hold their owner's barriers.
+unsigned long away_from_home(Scope owner) {
+  return owner == Scope::cta_pair ? 0xaaaa : owner == Scope::cluster ? 0xfffe : 0;
+}
+}  // namespace
+
+bool ActiveSet::in_home_of(Scope owner) const { return (ranks_.to_ulong() & away_from_home(owner)) == 0; }
+bool ActiveSet::reaches_home_of(Scope owner) const {
+  return (ranks_.to_ulong() & ~away_from_home(owner)) != 0;
 }
 
 int ActiveSet::first_warp() const {

@@ -35,8 +35,10 @@ class ActiveSet {
   // Whether all CTAs of the cluster come here, and whether both of a pair may.
   bool in_every_cta() const { return ranks_.count() == static_cast<size_t>(ctas_); }
   bool in_both_of_a_pair() const;
-  // Whether all CTAs that may come here are the one that holds the barriers of their pair or cluster.
+  // Whether all CTAs that may come here are the one that holds the barriers of their pair or cluster, and
+  // whether that one is among them.
   bool in_home_of(Scope owner) const;
+  bool reaches_home_of(Scope owner) const;
   int first_warp() const;
   int warp_count() const;                                        // warps with an active thread
   const SourceLoc& narrowed_at() const { return narrowed_at_; }  // the innermost guard that narrowed it

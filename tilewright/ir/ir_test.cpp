@@ -151,6 +151,9 @@ TEST(ActiveSet, RanksInTheCluster) {
   EXPECT_FALSE(even.in_home_of(Scope::cluster));
   EXPECT_TRUE(all.guarded(rank == 0, {}).in_home_of(Scope::cluster));
   EXPECT_TRUE(all.guarded(rank >= 2, {}).in_both_of_a_pair());
+  EXPECT_TRUE(all.guarded(rank >= 2, {}).reaches_home_of(Scope::cta_pair));
+  EXPECT_FALSE(all.guarded(rank == 3, {}).reaches_home_of(Scope::cta_pair));
+  EXPECT_FALSE(all.guarded(rank >= 2, {}).reaches_home_of(Scope::cluster));
   EXPECT_TRUE(all.guarded(rank == 4, {}).empty());
   // What is known only at run time may be in any CTA.
   EXPECT_TRUE(all.guarded(bounded("n", 0, 9) == rank, {}).in_every_cta());

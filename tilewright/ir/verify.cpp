@@ -240,15 +240,7 @@ class Verifier {
     if ((r.lo && *r.lo >= stages) || (b.stage.constant() && *b.stage.constant() < 0))
       fail("barrier '{}' has {} stages, stage {} is asked for", b.barrier->name, stages, to_string(b.stage));
     if (b.rank.defined()) known(b.rank);
-    const Scope owner = b.barrier->scope;
-    const char* home = owner == Scope::cta_pair ? "the even CTA of each pair" : "CTA 0 of the cluster";
-    if (owner != Scope::cta && b.rank.defined())
-      fail("'{}' lies in {}: to arrive there takes no rank", b.barrier->name, home);
-    if (b.kind == BarrierOp::Kind::wait && !active.in_home_of(owner))
-      throw Error(ErrorKind::user, loc_,
-                  format("'{}' lies in {}, which alone can wait for it: guard the wait with cluster_rank",
-                         b.barrier->name, home),
-                  {{b.barrier->loc, format("'{}' is declared here", b.barrier->name)}});
+    of_owner(b, active);
     // An elected lane stands for its warp.
     if (b.kind == BarrierOp::Kind::arrive && !active.one_lane_a_warp())
       fits(b.scope, active, format("{}.arrive", name(b.scope)));
@@ -259,10 +251,24 @@ class Verifier {
     auto bound = bound_.extract(b.barrier.get());
     if (bound.empty()) fail("no copy of this block is bound to '{}' before its arrive", b.barrier->name);
     // The even CTA expects what its peer loads as well, when that runs the same copies.
+    const bool both = b.barrier->scope == Scope::cta_pair && active.in_both_of_a_pair();
     BarrierOp out = b;
-    out.operand =
-        Expr(bound.mapped().bytes * (owner == Scope::cta_pair && active.in_both_of_a_pair() ? 2 : 1));
+    out.operand = Expr(bound.mapped().bytes * (both ? 2 : 1));
     return out;
+  }
+  // What the CTA that holds a barrier of several must do itself.
+  void of_owner(const BarrierOp& b, const ActiveSet& active) const {
+    const Scope owner = b.barrier->scope;
+    if (owner == Scope::cta) return;
+    const char* home = owner == Scope::cta_pair ? "the even CTA of each pair" : "CTA 0 of the cluster";
+    if (b.rank.defined()) fail("'{}' lies in {}: to arrive there takes no rank", b.barrier->name, home);
+    if (b.kind == BarrierOp::Kind::wait && !active.in_home_of(owner))
+      throw Error(ErrorKind::user, loc_,
+                  format("'{}' lies in {}, which alone can wait for it: guard the wait with cluster_rank",
+                         b.barrier->name, home),
+                  {{b.barrier->loc, format("'{}' is declared here", b.barrier->name)}});
+    if (b.kind == BarrierOp::Kind::expect && !active.reaches_home_of(owner))
+      fail("'{}' lies in {}, which expects the bytes but does not come here", b.barrier->name, home);
   }
   TryCancel statement(const TryCancel& t, const ActiveSet& active) {
     response(t.response, active);
