@@ -8,8 +8,8 @@
 #include "tilewright/sim/lanes.h"
 #include "tilewright/sim/memory_access.h"
 
-// PTX ISA, "Warp-Level Matrix Instructions": ldmatrix, stmatrix, movmatrix, mma.sync on 16-bit and tf32
-// operands.
+// PTX ISA, "Warp-Level Matrix Instructions": ldmatrix, stmatrix, movmatrix, mma.sync on 16-bit, tf32,
+// fp8 and 8-bit integer operands.
 namespace tw::sim {
 
 namespace {
@@ -130,9 +130,9 @@ void decode_matrix_access(Decoding& d, bool load) {
 // neighbours) ----
 
 struct MmaSpec {
-  DType input = DType::f16;
+  DType a_type = DType::f16, b_type = DType::f16, result = DType::f32;
   int k = 16;
-  bool half_accumulator = false;
+  bool saturate = false;
   std::vector<Slot> d, a, b, c;
 };
 
@@ -140,33 +140,51 @@ struct MmaSpec {
 // when 16-bit.
 double read_c(const Warp& w, const MmaSpec& s, int m, int n) {
   const int lane = 4 * (m % 8) + n / 2;
-  if (s.half_accumulator)
+  if (s.result == DType::f16)
     return to_double(DType::f16,
                      w.row<uint32_t>(s.c[static_cast<size_t>(m / 8)])[lane] >> (16 * (n % 2)) & 0xFFFF);
-  return w.row<float>(s.c[static_cast<size_t>(2 * (m / 8) + n % 2)])[lane];
+  const Slot slot = s.c[static_cast<size_t>(2 * (m / 8) + n % 2)];
+  if (s.result == DType::i32) return w.row<int32_t>(slot)[lane];
+  return w.row<float>(slot)[lane];
 }
 
-// Elements of A and B: 16-bit operands sit in pairs along k, tf32 ones alone; eight (four) columns of k a
-// register.
-double read_operand(const Warp& w, const MmaSpec& s, const std::vector<Slot>& regs, int line, int lines,
-                    int k) {
-  const int group = line % 8, half = line / 8;
-  if (s.input == DType::tf32) {
-    const size_t reg = static_cast<size_t>(k / 4 * lines + half);
-    return to_double(DType::tf32, w.row<uint32_t>(regs[reg])[4 * group + k % 4]);
+void write_d(Warp& w, const MmaSpec& s, int m, int n, double value) {
+  const int lane = 4 * (m % 8) + n / 2;
+  if (s.result == DType::f16) {
+    uint32_t& pair = w.row<uint32_t>(s.d[static_cast<size_t>(m / 8)])[lane];
+    const uint32_t code = from_double(DType::f16, value);
+    pair = n % 2 ? (pair & 0xFFFF) | code << 16 : (pair & 0xFFFF0000) | code;
+    return;
   }
-  const size_t reg = static_cast<size_t>(k / 8 * lines + half);
-  return to_double(s.input, w.row<uint32_t>(regs[reg])[4 * group + k % 8 / 2] >> (16 * (k % 2)) & 0xFFFF);
+  const Slot slot = s.d[static_cast<size_t>(2 * (m / 8) + n % 2)];
+  if (s.result == DType::f32) {
+    w.row<float>(slot)[lane] = static_cast<float>(value);
+  } else {  // exact so far; without .satfinite it wraps
+    if (s.saturate) value = std::clamp(value, -0x1p31, 0x1p31 - 1);
+    w.row<uint32_t>(slot)[lane] = static_cast<uint32_t>(static_cast<int64_t>(value));
+  }
+}
+
+// Elements of A and B: a register holds as many neighbours along k as fit, the four lanes of a group as many
+// registers side by side.
+double read_operand(const Warp& w, DType type, const std::vector<Slot>& regs, int line, int lines, int k) {
+  const int group = line % 8, half = line / 8, width = bits(type), packed = 32 / width;
+  const size_t reg = static_cast<size_t>(k / (4 * packed) * lines + half);
+  const uint32_t word = w.row<uint32_t>(regs[reg])[4 * group + k % (4 * packed) / packed];
+  const uint32_t code = word >> (width * (k % packed)) & (width == 32 ? ~0u : (1u << width) - 1);
+  if (type == DType::u8) return code;
+  if (type == DType::i8) return static_cast<int8_t>(code);
+  return to_double(type, code);
 }
 
 // Products are exact; the sum is formed in double and rounded once. A GPU adds in an order of its own.
 Flow run_mma(Warp& w, const Inst& i, uint32_t lanes) {
   const auto& s = *static_cast<const MmaSpec*>(i.extra);
   require_whole_warp(w, lanes, "mma.sync");
-  double a[16][16], b[16][8], sum[16][8];
+  double a[16][32], b[32][8], sum[16][8];
   for (int k = 0; k < s.k; ++k) {
-    for (int m = 0; m < 16; ++m) a[m][k] = read_operand(w, s, s.a, m, 2, k);
-    for (int n = 0; n < 8; ++n) b[k][n] = read_operand(w, s, s.b, n, 1, k);
+    for (int m = 0; m < 16; ++m) a[m][k] = read_operand(w, s.a_type, s.a, m, 2, k);
+    for (int n = 0; n < 8; ++n) b[k][n] = read_operand(w, s.b_type, s.b, n, 1, k);
   }
   for (int m = 0; m < 16; ++m) {
     for (int n = 0; n < 8; ++n) {
@@ -175,42 +193,54 @@ Flow run_mma(Warp& w, const Inst& i, uint32_t lanes) {
     }
   }
   for (int m = 0; m < 16; ++m) {
-    for (int n = 0; n < 8; ++n) {
-      const int lane = 4 * (m % 8) + n / 2;
-      if (!s.half_accumulator) {
-        w.row<float>(s.d[static_cast<size_t>(2 * (m / 8) + n % 2)])[lane] = static_cast<float>(sum[m][n]);
-        continue;
-      }
-      uint32_t& pair = w.row<uint32_t>(s.d[static_cast<size_t>(m / 8)])[lane];
-      const uint32_t code = from_double(DType::f16, sum[m][n]);
-      pair = n % 2 ? (pair & 0xFFFF) | code << 16 : (pair & 0xFFFF0000) | code;
-    }
+    for (int n = 0; n < 8; ++n) write_d(w, s, m, n, sum[m][n]);
   }
   return Flow::next;
+}
+
+// The operand types of mma, in families that may be mixed.
+struct MmaType {
+  std::string_view name;
+  DType type;
+  int family;
+};
+constexpr MmaType kMmaTypes[] = {{"f16", DType::f16, 0},   {"bf16", DType::bf16, 1}, {"tf32", DType::tf32, 2},
+                                 {"e4m3", DType::e4m3, 3}, {"e5m2", DType::e5m2, 3}, {"s8", DType::i8, 4},
+                                 {"u8", DType::u8, 4}};
+
+const MmaType& mma_type(Decoding& d, std::string_view name) {
+  for (const MmaType& t : kMmaTypes)
+    if (t.name == name) return t;
+  d.unsupported(tw::format("operands of type .{}", name));
 }
 
 void decode_mma(Decoding& d) {
   MmaSpec s;
   d.take("sync");
   d.take("aligned");
-  const auto shape = d.take_one_of({"m16n8k16", "m16n8k8", "m16n8k4"});
+  if (!d.take_one_of({"sp", "sp::ordered_metadata"}).empty()) d.unsupported("a sparse operand");
+  const auto shape = d.take_one_of({"m16n8k32", "m16n8k16", "m16n8k8", "m16n8k4"});
   if (shape.empty()) d.unsupported("this shape");
-  s.k = shape == "m16n8k16" ? 16 : shape == "m16n8k8" ? 8 : 4;
+  s.k = shape == "m16n8k32" ? 32 : shape == "m16n8k16" ? 16 : shape == "m16n8k8" ? 8 : 4;
   if (!d.take("row") || !d.take("col")) d.unsupported("this operand order");
-  const auto result = d.take_next(), a = d.take_next(), b = d.take_next(), c = d.take_next();
-  if (a != b || result != c) d.unsupported("mixed types");
-  if (a != "f16" && a != "bf16" && a != "tf32") d.unsupported(tw::format("operands of type .{}", a));
-  s.input = a == "f16" ? DType::f16 : a == "bf16" ? DType::bf16 : DType::tf32;
-  if ((s.input == DType::tf32) == (s.k == 16) || (s.input != DType::tf32 && s.k == 4))
-    d.unsupported("this shape with these types");
-  s.half_accumulator = result == "f16";
+  if (!d.take_one_of({"kind::f8f6f4", "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4"}).empty())
+    d.unsupported("this kind of operand");
+  s.saturate = d.take("satfinite");
+  const auto result = d.take_next();
+  const MmaType &a = mma_type(d, d.take_next()), &b = mma_type(d, d.take_next());
+  if (a.family != b.family || result != d.take_next()) d.unsupported("mixed types");
+  s.a_type = a.type;
+  s.b_type = b.type;
+  s.result = result == "s32" ? DType::i32 : result == "f16" ? DType::f16 : DType::f32;
+  // Registers of B: k elements over four lanes.
+  const size_t b_count = static_cast<size_t>(s.k * bits(s.b_type) / 128);
+  if (b_count < 1 || b_count > 2) d.unsupported("this shape with these types");
   s.d = slots(d, d.operand(0), true);
   s.a = slots(d, d.operand(1), false);
   s.b = slots(d, d.operand(2), false);
   s.c = slots(d, d.operand(3), false);
-  const size_t b_count = static_cast<size_t>(s.input == DType::tf32 ? s.k / 4 : s.k / 8);
-  if (s.a.size() != 2 * b_count || s.b.size() != b_count || s.c.size() != (s.half_accumulator ? 2u : 4u) ||
-      s.d.size() != s.c.size())
+  if (s.a.size() != 2 * b_count || s.b.size() != b_count ||
+      s.c.size() != (s.result == DType::f16 ? 2u : 4u) || s.d.size() != s.c.size())
     d.unsupported("fragments of these lengths");
   d.inst.gather = Gather::aligned;
   d.inst.extra = d.keep(std::move(s));
