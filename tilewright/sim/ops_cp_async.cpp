@@ -22,7 +22,8 @@ class CpAsync final : public AsyncOp {
 
   void read(Cluster&) override {
     each([&](uint32_t l) {
-      std::memcpy(data_[l].data(), from_.lane[l], copied_[l]);
+      if (copied_[l] != 0)
+        std::memcpy(data_[l].data(), from_.lane[l], copied_[l]);         // else there is no source
       std::memset(data_[l].data() + copied_[l], 0, size_ - copied_[l]);  // what src-size leaves out is zero
     });
   }
