@@ -44,20 +44,23 @@ inline constexpr uint16_t kNanHalf = 0x7FFF;  // what conversions to both format
     _mm512_storeu_ps(values + e, _mm512_maskz_cvtph_ps(0xFFFF, code));
   }
 }
+// n is a multiple of 32: whole vectors are stored, which a later load of one finds in the store buffer.
+[[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]] inline __m256i float_to_f16_half(const float* values) {
+  const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(kNanF32)), v = _mm512_loadu_ps(values);
+  const __m512 clean = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), nan);
+  return _mm512_maskz_cvtps_ph(0xFFFF, clean, _MM_FROUND_TO_NEAREST_INT);
+}
 [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]] inline void float_to_f16_avx512(const float* values,
                                                                                       uint16_t* codes,
                                                                                       int n) {
-  const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(kNanF32));
-  for (int e = 0; e < n; e += 16) {
-    const __m512 v = _mm512_loadu_ps(values + e);
-    const __m512 clean = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), nan);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes + e),
-                        _mm512_maskz_cvtps_ph(0xFFFF, clean, _MM_FROUND_TO_NEAREST_INT));
+  for (int e = 0; e < n; e += 32) {
+    const __m256i low = float_to_f16_half(values + e), high = float_to_f16_half(values + e + 16);
+    _mm512_storeu_si512(codes + e, __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7));
   }
 }
 #endif
 
-// n codes, a multiple of 16. A NaN is some NaN afterwards.
+// n codes, a multiple of 32. A NaN is some NaN afterwards.
 template <DType format, VectorLevel level>
 [[gnu::always_inline]] inline void widen_codes(const uint16_t* codes, float* values, int n) {
   if constexpr (format == DType::bf16) {
