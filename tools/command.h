@@ -33,6 +33,7 @@ void add_list(CLI::App& app, Session& session);
 void add_show(CLI::App& app, Session& session);
 void add_run(CLI::App& app, Session& session);
 void add_ptx(CLI::App& app, Session& session);
+void add_check(CLI::App& app, Session& session);
 void add_layout(CLI::App& app, Session& session);
 void add_roofline(CLI::App& app, Session& session);
 void add_bench(CLI::App& app, Session& session);

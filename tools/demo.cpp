@@ -11,6 +11,7 @@
 #include "tilewright/report/table.h"
 #include "tools/command.h"
 #include "tools/compile.h"
+#include "tools/gemm_check.h"
 #include "tools/gemm_run.h"
 
 namespace tw::tools {
@@ -22,14 +23,17 @@ struct Line {
   std::string device;
   std::optional<GemmOutcome> outcome;  // none: it failed with `error`
   std::string error;
+  check::CheckReport checked;
 
-  bool good() const { return outcome && outcome->good(); }
+  bool right() const { return outcome && outcome->good(); }
+  bool good() const { return right() && checked.verdict == check::Verdict::clean; }
 };
 
 Line run_line(const kernels::GemmKernel& kernel, Device& device, report::Progress& progress) {
-  Line line{&kernel, std::string(device.name()), {}, {}};
+  Line line{&kernel, std::string(device.name()), {}, {}, {}};
   try {
     line.outcome = run_gemm(kernel, device, {.shape = kernel.demo, .schedule = {}}, progress);
+    line.checked = check_gemm(kernel, device, kernel.demo, {"late"}, progress);
   } catch (const Error& e) {  // the other steps still have something to show
     line.error = e.what();
   }
@@ -40,7 +44,8 @@ nlohmann::ordered_json to_json(const Line& line) {
   nlohmann::ordered_json j{{"kernel", line.kernel->name},
                            {"device", line.device},
                            {"shape", to_string(line.kernel->demo)},
-                           {"right", line.good()}};
+                           {"right", line.right()},
+                           {"check", tools::to_json(line.checked)}};
   if (line.outcome) {
     j["error"] = line.outcome->comparison->error;
     j["error_rounded"] = line.outcome->comparison->error_rounded;
@@ -56,9 +61,10 @@ void add_row(report::Table& table, const Line& line) {
   if (line.outcome) {
     const Comparison& c = *line.outcome->comparison;
     row.insert(row.end(), {report::scientific(c.error), report::scientific(c.error_rounded),
-                           line.good() ? "right" : "WRONG", report::seconds(line.outcome->launch.seconds)});
+                           line.right() ? "right" : "WRONG", check::name(line.checked.verdict),
+                           report::seconds(line.outcome->launch.seconds)});
   } else {
-    row.insert(row.end(), {"", "", "FAILED", ""});
+    row.insert(row.end(), {"", "", "FAILED", "", ""});
   }
   row.push_back(line.kernel->idea);
   table.row(std::move(row));
@@ -90,7 +96,8 @@ void demo(Session& session, const std::vector<std::string>& on) {
                        {"shape"},
                        {"error", Align::right},
                        {"rounded", Align::right},
-                       {"verdict"},
+                       {"result"},
+                       {"hand-offs"},
                        {"time", Align::right},
                        {"what it adds"}});
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -100,11 +107,13 @@ void demo(Session& session, const std::vector<std::string>& on) {
   print(table.text(report::style_for(stdout)));
   for (const Line& l : lines)
     if (!l.outcome) print(format("\n{} on {}:\n{}\n", l.kernel->name, l.device, l.error));
+    else if (!l.good()) print(format("\n{} on {}:\n{}", l.kernel->name, l.device, check::to_text(l.checked)));
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  print(
-      format("\n{} of {} right in {}. Errors are relative to an fp64 reference (limit {:.0e}), before and "
-             "after rounding it.\n",
-             right, lines.size(), report::seconds(took.count()), error_limit));
+  print(format(
+      "\n{} of {} right and clean in {}. Errors are relative to an fp64 reference (limit {:.0e}), before "
+      "and after rounding it. `clean`: every hand-off between threads, copies and tensor cores is ordered "
+      "by synchronisation, not by luck.\n",
+      right, lines.size(), report::seconds(took.count()), error_limit));
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ int run(int argc, char** argv) {
   add_show(app, session);
   add_run(app, session);
   add_ptx(app, session);
+  add_check(app, session);
   add_layout(app, session);
   add_roofline(app, session);
   add_bench(app, session);

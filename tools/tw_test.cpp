@@ -244,6 +244,19 @@ TEST_F(Tw, GemmTakesTheTileItIsTold) {
   expect_misuse("run gemm --on sim:h200 --tile 128", "'128' is no tile; write rows x columns of D: 128x256");
 }
 
+TEST_F(Tw, CheckFindsTheLadderClean) {
+  const Outcome text = tw("check gemm.step7 --on sim:h200 -m 300 -n 260 -k 200 --schedules late,random:3");
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_EQ(text.out, "clean (schedules late, random:3)\n");
+  const auto sarif = folder_ / "report.sarif";
+  const json j =
+      tw_json("check gemm.step9 --on sim:b200 -m 300 -n 260 -k 200 --sarif '" + sarif.string() + "'");
+  EXPECT_EQ(j["verdict"], "clean");
+  EXPECT_EQ(j["schedules"], json({"eager", "late", "random:1"}));
+  EXPECT_EQ(json::parse(slurp(sarif))["version"], "2.1.0");
+  expect_misuse("check gemm.step9 --on sim:b200 --schedules sometimes", "random:SEED");
+}
+
 TEST_F(Tw, RunSaysWhenItDidNotVerify) {
   const Outcome o = tw("run gemm.step1 --on sim:h200 --no-verify");
   EXPECT_EQ(o.code, 0) << o.err;

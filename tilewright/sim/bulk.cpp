@@ -105,6 +105,7 @@ void SignallingOp::deliver(const std::byte* data, uint32_t at, uint32_t bytes) {
     require_running(*this, *range.cta);
     std::memcpy(range.data() + at, data + at, bytes);
     range.cta->shared.written().mark(range.offset + at, bytes);
+    range.cta->cluster.touches(*this, AccessKind::write, *range.cta, range.offset + at, bytes);
   }
 }
 

@@ -146,6 +146,11 @@ class Cluster {
   void issue(std::shared_ptr<AsyncOp> op, Engine& engine, Warp& warp, uint32_t lanes);
   void advance(AsyncOp& op, Milestone to);
   bool may_advance(const AsyncOp& op) const;  // to its next milestone
+  // Tell the observer, if there is one, what an operation reads or writes.
+  void touches(const AsyncOp& op, AccessKind kind, const Cta& cta, uint32_t offset, uint32_t bytes) const {
+    if (observer_) [[unlikely]]
+      observer_->async_access(op, {kind, MemorySpace::shared, &cta, offset, bytes});
+  }
   // All in flight that may move now, oldest first.
   const std::vector<AsyncOp*>& advanceable();
   size_t in_flight() const { return in_flight_; }
@@ -194,5 +199,12 @@ class Cluster {
   AsyncOp* ordered_op_ = nullptr;
   Warp* ordered_warp_ = nullptr;
 };
+
+// A waiting instruction lets `lanes` go on.
+inline Flow passed(const Warp& warp, uint32_t lanes) {
+  if (Observer* o = warp.cluster().observer()) [[unlikely]]
+    o->waited(warp, warp.instruction(), lanes);
+  return Flow::next;
+}
 
 }  // namespace tw::sim

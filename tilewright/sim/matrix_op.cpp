@@ -66,7 +66,7 @@ MatrixOperand place_in_shared(const Cta& cta, const SharedMatrix& matrix, DType 
   return {g, cta.shared.data()};
 }
 
-void check_written(const Cta& cta, const OperandGeometry& g, char letter) {
+static void check_written(const Cta& cta, const OperandGeometry& g, char letter) {
   const WrittenBytes& written = cta.shared.written();
   if (written.all_written()) return;
   ByteRange range = extent(g);
@@ -82,6 +82,15 @@ void check_written(const Cta& cta, const OperandGeometry& g, char letter) {
             cta.cluster.ctas.size() > 1 ? tw::format(" of CTA rank {}", cta.rank) : "");
     }
   }
+}
+
+void check_read(const AsyncOp& op, const Cta& cta, const OperandGeometry& g, char letter) {
+  check_written(cta, g, letter);
+  if (!cta.cluster.observer()) return;
+  for (int r = 0; r < g.rows; ++r)
+    for (int c = 0; c < g.columns; ++c)
+      cta.cluster.touches(op, AccessKind::read, cta,
+                          g.address(static_cast<uint32_t>(r), static_cast<uint32_t>(c)), used_bytes(g.type));
 }
 
 }  // namespace tw::sim

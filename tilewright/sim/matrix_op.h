@@ -35,7 +35,7 @@ auto located(const AsyncOp& op, F f) {
 // An operand in the CTA's shared memory, its addresses made offsets. A fault if it does not lie inside.
 MatrixOperand place_in_shared(const Cta& cta, const SharedMatrix& matrix, DType type, bool mn_major,
                               int extent, int k, char letter);
-// A fault that names buffer and element if a byte of the operand is unwritten.
-void check_written(const Cta& cta, const OperandGeometry& g, char letter);
+// `op` reads the operand now: a fault that names buffer and element if a byte of it is unwritten.
+void check_read(const AsyncOp& op, const Cta& cta, const OperandGeometry& g, char letter);
 
 }  // namespace tw::sim

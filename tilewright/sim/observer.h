@@ -25,6 +25,16 @@ struct Access {
   const uint64_t* addresses;  // [32]
 };
 
+// Memory that an asynchronous operation touches, when it does: bytes of a CTA's shared memory, or cells of its
+// tensor memory.
+struct AsyncAccess {
+  AccessKind kind;
+  MemorySpace space;  // shared or tensor
+  const Cta* cta;
+  uint32_t offset, bytes;  // shared
+  int lane = 0, lanes = 0, column = 0, columns = 0;  // tensor
+};
+
 struct BarrierEvent {
   enum class Object : uint8_t { mbarrier, named, cluster, warp } object;
   enum class Kind : uint8_t {
@@ -63,7 +73,12 @@ class Observer {
   }
   virtual void access(const Warp&, const Access&) {}
   virtual void fence(const Warp&, const ptx::Instruction&, uint32_t lanes) { (void)lanes; }
+  // An instruction that waits (wait_group, tcgen05.wait, bar.warp.sync) let these lanes pass.
+  virtual void waited(const Warp&, const ptx::Instruction&, uint32_t lanes) { (void)lanes; }
+  // A warp was given these columns of its CTA's tensor memory, or gives them back.
+  virtual void tensor_memory(const Warp&, int column, int columns) { (void)column, (void)columns; }
   virtual void async_issued(const AsyncOp&) {}
+  virtual void async_access(const AsyncOp&, const AsyncAccess&) {}
   virtual void async_reached(const AsyncOp&, Milestone) {}
   virtual void barrier(const BarrierEvent&) {}
   virtual void warp_state(const Warp&, WarpState, uint32_t lanes) { (void)lanes; }

@@ -51,6 +51,7 @@ class AsyncStore final : public AsyncOp {
         std::memcpy(at, &fresh, spec_.bytes);
       }
       t.to.cta->shared.written().mark(t.to.offset, t.to.bytes);
+      t.to.cta->cluster.touches(*this, AccessKind::write, *t.to.cta, t.to.offset, t.to.bytes);
     });
   }
   void signal(Cluster& cluster) override {

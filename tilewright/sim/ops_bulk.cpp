@@ -68,16 +68,18 @@ class ClusterCopy final : public SignallingOp {
  public:
   ClusterCopy(const SharedRange& from, Destinations to, const Combine& how)
       : SignallingOp(std::move(to), from.bytes), from_(from), how_(how), data_(from.bytes) {}
-  void read(Cluster&) override {
+  void read(Cluster& cluster) override {
     require_written(*warp, lanes, from_);
     std::memcpy(data_.data(), from_.data(), data_.size());
+    cluster.touches(*this, AccessKind::read, *from_.cta, from_.offset, from_.bytes);
   }
-  void write(Cluster&) override {
+  void write(Cluster& cluster) override {
     const SharedRange& to = to_.ranges.front();
     require_running(*this, *to.cta);
     if (how_.reduces) require_written(*warp, lanes, to);
     combine(how_, to.data(), data_.data(), data_.size());
     to.cta->shared.written().mark(to.offset, to.bytes);
+    cluster.touches(*this, AccessKind::write, *to.cta, to.offset, to.bytes);
   }
   std::string describe() const override {
     return tw::format("{}, {} bytes to CTA rank {}", how_.reduces ? "cp.reduce.async.bulk" : "cp.async.bulk",
@@ -95,7 +97,8 @@ class BulkStore final : public AsyncOp {
  public:
   BulkStore(const SharedRange& from, const GlobalRange& to, const Combine& how)
       : from_(from), to_(to), how_(how), data_(from.bytes) {}
-  void read(Cluster&) override {
+  void read(Cluster& cluster) override {
+    cluster.touches(*this, AccessKind::read, *from_.cta, from_.offset, from_.bytes);
     if (how_.byte_mask == 0xFFFF) {
       require_written(*warp, lanes, from_);
     } else {
@@ -232,7 +235,7 @@ constexpr WaitKind kGroupWait{"bulk group", &group_ready, &describe_group, false
 // imm: groups; aux: the milestone.
 Flow run_wait(Warp& w, const Inst& i, uint32_t lanes) {
   const Wait wait{&kGroupWait, lanes, static_cast<uint64_t>(i.imm), i.aux, &i};
-  if (group_ready(w, wait)) return Flow::next;
+  if (group_ready(w, wait)) return passed(w, lanes);
   return w.suspend(kGroupWait, i, lanes, wait.a, wait.b);
 }
 

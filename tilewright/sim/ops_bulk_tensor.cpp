@@ -131,7 +131,8 @@ class TensorStore final : public AsyncOp {
         inside_(inside),
         reduction_(reduction),
         data_(std::make_unique_for_overwrite<std::byte[]>(from.bytes)) {}
-  void read(Cluster&) override {
+  void read(Cluster& cluster) override {
+    cluster.touches(*this, AccessKind::read, *from_.cta, from_.offset, from_.bytes);
     if (!from_.cta->shared.written().written(from_.offset, from_.bytes)) {
       inside_.box.for_pieces([&](uint32_t place, uint64_t, uint32_t bytes) {
         require_written(*warp, lanes, SharedRange{from_.cta, from_.offset + place, bytes});

@@ -110,7 +110,7 @@ constexpr WaitKind kGroupWait{"cp.async", &group_ready, &describe_group, false};
 
 Flow run_wait(Warp& w, const Inst& i, uint32_t lanes) {
   const Wait wait{&kGroupWait, lanes, static_cast<uint64_t>(i.imm), 0, &i};
-  if (group_ready(w, wait)) return Flow::next;
+  if (group_ready(w, wait)) return passed(w, lanes);
   return w.suspend(kGroupWait, i, lanes, wait.a);
 }
 

@@ -270,12 +270,18 @@ Flow run_wait(Warp& w, const Inst& i, uint32_t lanes) {
   p = (p & ~lanes) | passed;
   if (w.cluster().observer()) {
     const auto a = barrier_addresses(w, i, lanes);
-    for_lanes(lanes, [&](uint32_t l) {
-      const auto at = w.cluster().locate(w, 1u << l, a.lane[l], 8);
+    for (uint32_t rest = lanes; rest != 0;) {  // lanes of one barrier together
+      const auto first = static_cast<uint32_t>(std::countr_zero(rest));
+      uint32_t same = 0;
+      for_lanes(rest, [&](uint32_t l) {
+        if (a.lane[l] == a.lane[first] && (passed >> l & 1) == (passed >> first & 1)) same |= 1u << l;
+      });
+      const auto at = w.cluster().locate(w, same, a.lane[first], 8);
       const uint64_t phase = at.cta->find_mbarrier(at.offset)->phase();
-      if (passed >> l & 1) notify(w, BarrierEvent::Kind::passed, at, phase - 1, 0, 1u << l);
-      else notify(w, BarrierEvent::Kind::timed_out, at, phase, 0, 1u << l);
-    });
+      if (passed >> first & 1) notify(w, BarrierEvent::Kind::passed, at, phase - 1, 0, same);
+      else notify(w, BarrierEvent::Kind::timed_out, at, phase, 0, same);
+      rest &= ~same;
+    }
   }
   return passed == lanes ? Flow::next : Flow::yield;
 }

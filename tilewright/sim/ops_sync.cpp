@@ -147,11 +147,11 @@ bool warp_sync_ready(Warp& w, const Wait& wait) {
 }
 
 Flow run_warp_sync(Warp& w, const Inst& i, uint32_t lanes) {
-  if (w.wake() == Wake::ready) return Flow::next;
+  if (w.wake() == Wake::ready) return passed(w, lanes);
   const uint32_t members = w.row<uint32_t>(i.s[1])[std::countr_zero(lanes)];
   if (lanes & ~members)
     w.fault(lanes & ~members, "bar.warp.sync by a lane that its mask {:#010x} leaves out", members);
-  if ((members & w.live() & ~lanes) == 0) return Flow::next;
+  if ((members & w.live() & ~lanes) == 0) return passed(w, lanes);
   w.cluster().changed();
   return w.suspend(kWarpSync, i, lanes, members);
 }

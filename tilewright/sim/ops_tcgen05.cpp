@@ -108,6 +108,25 @@ std::vector<Pointer> rows_of(Warp& w, const std::vector<Slot>& slots) {
 
 // A register dependency on tcgen05.ld is honoured without a wait ("Register dependencies, same thread"), so
 // the registers are written when it issues; what stays in flight is only its completion.
+// The cells that a transfer of one warp takes, as a rectangle.
+void touch_cells(const AsyncOp& op, AccessKind kind, TensorAddress base, const TensorTransfer& t) {
+  const Cta& cta = op.warp->cta();
+  Observer* observer = cta.cluster.observer();
+  if (!observer) return;
+  TensorAddress low{TensorMemory::kLanes, TensorMemory::kColumns}, high{0, 0};
+  for (int r = 0; r < t.registers(); ++r) {
+    for (int thread = 0; thread < static_cast<int>(kLanes); ++thread) {
+      const TensorAddress c = t.cell(thread, r);
+      low = {std::min(low.lane, c.lane), std::min(low.column, c.column)};
+      high = {std::max(high.lane, c.lane), std::max(high.column, c.column + (t.pack16 ? 1 : 0))};
+    }
+  }
+  AsyncAccess a{kind, MemorySpace::tensor, &cta, 0, 0};
+  a.lane = base.lane + low.lane, a.lanes = high.lane - low.lane + 1;
+  a.column = base.column + low.column, a.columns = high.column - low.column + 1;
+  observer->async_access(op, a);
+}
+
 class LoadOp final : public AsyncOp {
  public:
   std::string describe() const override { return "tcgen05.ld"; }
@@ -121,6 +140,7 @@ class StoreOp final : public AsyncOp {
     located(*this, [&] {
       Tcgen05::of(warp->cta()).memory.store(base, shape, static_cast<int>(warp->index() % 4), rows);
     });
+    touch_cells(*this, AccessKind::write, base, shape);
   }
   std::string describe() const override { return "tcgen05.st"; }
   TensorAddress base;
@@ -139,8 +159,8 @@ Flow run_ld(Warp& w, const Inst& i, uint32_t lanes) {
   auto op = std::make_shared<LoadOp>();
   t.loads[w.index()].add(op);
   Cluster& c = w.cluster();
-  c.issue(std::move(op), c.engine("tcgen05.ld", Engine::Order::any, static_cast<int>(w.cta().rank)), w,
-          lanes);
+  c.issue(op, c.engine("tcgen05.ld", Engine::Order::any, static_cast<int>(w.cta().rank)), w, lanes);
+  touch_cells(*op, AccessKind::read, base, x.shape);
   return Flow::next;
 }
 
@@ -223,7 +243,7 @@ Flow run_wait(Warp& w, const Inst& i, uint32_t lanes) {
   require_all_lanes(w, lanes);
   IssuedOps& ops = waited(w, i.aux);
   ops.prune();
-  return ops.done() ? Flow::next : w.suspend(kTransferWait, i, lanes, i.aux);
+  return ops.done() ? passed(w, lanes) : w.suspend(kTransferWait, i, lanes, i.aux);
 }
 
 Flow run_fence(Warp& w, const Inst&, uint32_t lanes) {

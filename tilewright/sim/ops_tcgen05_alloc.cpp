@@ -128,6 +128,10 @@ std::optional<int> meet(Warp& w, const Inst& i, uint32_t lanes, What what, Reque
   return std::nullopt;
 }
 
+void tell(const Warp& w, int column, int columns) {
+  if (Observer* o = w.cluster().observer()) o->tensor_memory(w, column, columns);
+}
+
 // --- handlers; aux bit 0: a 64-bit address, bit 1: .shared::cta, bit 2: a pair ---
 
 Flow run_alloc(Warp& w, const Inst& i, uint32_t lanes) {
@@ -141,6 +145,7 @@ Flow run_alloc(Warp& w, const Inst& i, uint32_t lanes) {
     column = located(w, lanes, [&] { return Tcgen05::of(w.cta()).memory.allocator.allocate(columns); });
     if (!column) return w.suspend(kAllocWait, i, lanes, static_cast<uint64_t>(columns));
   }
+  tell(w, *column, columns);
   // One store of the warp, by its first thread.
   const uint32_t writer = lanes & -lanes;
   Addresses at = lane_addresses(w, i.s[0], (i.aux & 1) != 0, i.imm);
@@ -158,6 +163,7 @@ Flow run_dealloc(Warp& w, const Inst& i, uint32_t lanes) {
   const TensorAddress at = TensorAddress::decode(uniform(w, i.s[0], lanes, "taddr"));
   const auto columns = static_cast<int>(uniform(w, i.s[1], lanes, "nCols"));
   if (at.lane != 0) w.fault(lanes, "tcgen05.dealloc at lane {}; an allocation begins at lane 0", at.lane);
+  if (w.wake() == Wake::none) tell(w, at.column, columns);
   if ((i.aux & 4) != 0)
     return meet(w, i, lanes, What::dealloc, {at.column, columns}) ? Flow::next : Flow::wait;
   located(w, lanes, [&] { Tcgen05::of(w.cta()).memory.release(at.column, columns); });

@@ -26,7 +26,7 @@ class CopyOp final : public AsyncOp {
       for (size_t i = 0; i < group.count; ++i) {
         const Cta& cta = group.members[i]->cta;
         MatrixOperand o = place_in_shared(cta, source, DType::u8, false, rows, words * 4, 'A');
-        check_written(cta, o.geometry, 'A');
+        check_read(*this, cta, o.geometry, 'A');
         bytes_[i].resize(128 * 32);
         for (int r = 0; r < rows; ++r) {
           for (int c = 0; c < words / 4; ++c) {

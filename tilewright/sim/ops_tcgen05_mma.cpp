@@ -49,6 +49,7 @@ class MmaOp final : public AsyncOp {
         product.b = b_operands[t.half];
         product.b_upper = t.whole ? b_operands[1] : MatrixOperand{};
         t.state.memory.append(t.d, product);
+        touch_accumulator(t);
       });
     });
   }
@@ -115,10 +116,22 @@ class MmaOp final : public AsyncOp {
       }
     }
   }
+  // D is read and written in one go, in the pipeline's order.
+  void touch_accumulator(const Tile& t) const {
+    Observer* observer = t.state.cta.cluster.observer();
+    if (!observer) return;
+    const int width = shape.n / (group.count == 2 && shape.m == 128 ? 2 : 1);
+    AsyncAccess cells{AccessKind::write, MemorySpace::tensor, &t.state.cta, 0, 0};
+    cells.lanes = TensorMemory::kLanes, cells.column = d.column, cells.columns = width;
+    observer->async_access(*this, cells);
+    if (!a_in_tensor_memory) return;
+    cells.kind = AccessKind::read, cells.column = a_address.column, cells.columns = 8;
+    observer->async_access(*this, cells);
+  }
   MatrixOperand operand(const Cta& cta, const SharedMatrix& matrix, DType type, bool transpose, int extent,
                         char letter) const {
     MatrixOperand o = place_in_shared(cta, matrix, type, transpose, extent, shape.k, letter);
-    check_written(cta, o.geometry, letter);
+    check_read(*this, cta, o.geometry, letter);
     return o;
   }
   void check_accumulator(const Tile& t) const {

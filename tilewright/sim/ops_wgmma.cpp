@@ -129,10 +129,10 @@ class MmaOp final : public AsyncOp {
         p.a = {linear_operand(mma.a, 64), a_rows_.data()};
       } else {
         p.a = place_in_shared(*group.cta, a, mma.a, mma.transpose_a, 64, mma.k, 'A');
-        check_written(*group.cta, p.a.geometry, 'A');
+        check_read(*this, *group.cta, p.a.geometry, 'A');
       }
       p.b = place_in_shared(*group.cta, b, mma.b, mma.transpose_b, mma.n, mma.k, 'B');
-      check_written(*group.cta, p.b.geometry, 'B');
+      check_read(*this, *group.cta, p.b.geometry, 'B');
       p.k = mma.k;
       p.negate = mma.negate;
       p.saturate = mma.saturate;
@@ -263,7 +263,7 @@ Flow run_wait(Warp& w, const Inst& inst, uint32_t lanes) {
   const uint64_t covered = commits.size() > pending ? commits.front() : 0;
   if (g.completed < covered) return w.suspend(kWait, inst, lanes, covered);
   if (g.tile != nullptr && g.tile_last <= covered) g.release_tile();
-  return Flow::next;
+  return passed(w, lanes);
 }
 
 // --- decoding ---

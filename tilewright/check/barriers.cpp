@@ -1,0 +1,154 @@
+#include "tilewright/check/scene.h"
+#include "tilewright/sim/grid.h"
+
+// What barriers hand over, and the rules of their use.
+namespace tw::check {
+
+using sim::BarrierEvent;
+using Kind = BarrierEvent::Kind;
+using Object = BarrierEvent::Object;
+
+Checker::Scene::Phase& Checker::Scene::phase(Barrier& barrier, uint64_t number) {
+  auto& phases = barrier.phases;
+  auto [at, fresh] = phases.try_emplace(number);
+  if (!fresh) return at->second;
+  at->second.view = View(actors_);
+  // Who sees a phase complete knows that those before it have.
+  if (at != phases.begin()) at->second.view.join(std::prev(at)->second.view);
+  constexpr size_t kKept = 4;
+  while (phases.size() > kKept) phases.erase(phases.begin());
+  return phases[number];
+}
+
+void Checker::Scene::barrier(const BarrierEvent& e) {
+  const sim::Cta* cta = e.object == Object::cluster ? nullptr : e.cta;
+  Barrier& b = barriers_[{static_cast<int>(e.object), cta, e.id}];
+  switch (e.kind) {
+    case Kind::init:
+      b = {};
+      b.initialiser = e.warp;
+      b.initialised = knowledge(*e.warp).instructions;
+      b.pc = e.warp->pc();
+      break;
+    case Kind::invalidate: b = {}; break;
+    case Kind::arrive:
+    case Kind::arrive_drop:
+    case Kind::complete_tx: arrive(e, b); break;
+    case Kind::complete:
+      if (e.object == Object::mbarrier) require_no_waiter(e, b);
+      break;
+    case Kind::passed: {
+      auto it = b.phases.find(e.phase);
+      if (it == b.phases.end()) break;
+      Actor& a = actor(*e.warp, e.lanes);
+      acquire(a, it->second);
+      it->second.waiters.push_back({a.index, a.epoch, e.warp->pc(), e.warp});
+      break;
+    }
+    default: break;
+  }
+}
+
+void Checker::Scene::arrive(const BarrierEvent& e, Barrier& b) {
+  Phase& p = phase(b, e.phase);
+  const bool remote = e.object == Object::mbarrier && &e.warp->cta() != e.cta;
+  if (e.op || remote) require_init_fence(e, b);
+  if (e.op) {
+    if (&e.op->warp->cta() != e.cta) p.visitor = e.op->pc;
+    if (auto it = operations_.find(e.op); it != operations_.end()) p.operations.push_back(it->second.second);
+    return;
+  }
+  WarpKnowledge& w = knowledge(*e.warp);
+  // Lanes that arrive together tell it one by one.
+  const std::pair<uint64_t, const void*> now{w.instructions, &p};
+  if (w.released == now) return;
+  w.released = now;
+  if (e.object != Object::mbarrier && w.lanes == e.warp->live()) join(w);
+  if (remote) {
+    const Actor& a = actor(*e.warp, w.lanes);
+    visits_[e.cta->rank].arrivals[a.index] = {a.epoch, e.warp->pc()};
+  }
+  release(*e.warp, w.lanes, p.view);
+}
+
+// "mbarrier.init", "fence.mbarrier_init": the async proxy and other CTAs see the object only after a fence.
+void Checker::Scene::require_init_fence(const BarrierEvent& e, const Barrier& b) {
+  if (!b.initialiser || knowledge(*b.initialiser).init_fence > b.initialised) return;
+  const ptx::Instruction* inst = instruction(e.op ? e.op->pc : e.warp->pc());
+  found(
+      FaultKind::init_fence, b.pc,
+      tw::format("{} is initialised without a fence before others than its CTA's threads use it",
+                 e.cta->name_of_shared(e.id)),
+      e.op ? e.op->pc : e.warp->pc(), tw::format("used here: {}", inst ? inst->text() : "an operation"),
+      "execute fence.mbarrier_init.release.cluster after the last mbarrier.init and before the barrier that "
+      "publishes it (PTX ISA, \"fence.mbarrier_init\")");
+}
+
+// A thread that waits by parity misses a phase when the one after it completes as well: whoever completes a
+// phase has to know that the waiters of the one before have seen it.
+void Checker::Scene::require_no_waiter(const BarrierEvent& e, Barrier& b) {
+  auto before = b.phases.find(e.phase - 1);
+  auto now = b.phases.find(e.phase);
+  if (e.phase == 0 || before == b.phases.end() || now == b.phases.end()) return;
+  Clock known = now->second.view.caused;
+  for (const auto& op : now->second.operations) known.join(op->start->caused);
+  for (const Waiter& w : before->second.waiters) {
+    if (w.epoch <= known[w.actor]) continue;
+    const uint32_t completer = e.op ? e.op->pc : e.warp->pc();
+    found(FaultKind::lapping, w.pc,
+          tw::format(
+              "{}: phase {} may complete while {} still waits for phase {}: by its parity it then waits for "
+              "the wrong one",
+              e.cta->name_of_shared(e.id), e.phase, where(*w.warp, w.pc), e.phase - 1),
+          completer, "the next phase is completed here",
+          "let every waiter arrive on a barrier that whoever completes the next phase waits for");
+  }
+}
+
+// ---- the end of a CTA ----
+
+// An operation of a peer signals a barrier here: someone must have seen that before the barrier goes away.
+void Checker::Scene::require_signals_seen(const sim::Cta& cta, const View& at_end) {
+  for (const auto& [key, b] : barriers_) {
+    if (std::get<1>(key) != &cta || std::get<0>(key) != static_cast<int>(Object::mbarrier)) continue;
+    bool seen = false;  // whoever sees a phase complete knows that those before it have
+    for (auto p = b.phases.rbegin(); p != b.phases.rend(); ++p) {
+      for (const Waiter& w : p->second.waiters) seen |= w.epoch <= at_end.caused[w.actor];
+      if (seen || p->second.visitor == 0) continue;
+      found(FaultKind::exit, p->second.visitor,
+            tw::format("the signal of another CTA to {} may come after {} has ended",
+                       cta.name_of_shared(std::get<2>(key)), cta.name()),
+            0, {}, "wait for the barrier's last phase before leaving");
+    }
+  }
+}
+
+void Checker::Scene::exited(const sim::Warp& warp) {
+  if (warp.live() != 0) return;
+  WarpKnowledge& w = knowledge(warp);
+  Visits& visits = visits_[warp.cta().rank];
+  for (Actor* a : {&w.all, &w.some}) {
+    a->view.ordinary.set(a->index, a->epoch);
+    a->view.caused.set(a->index, a->epoch);
+    visits.at_end.join(a->view);
+    if (a->bulk_done->issued > a->bulk_over)
+      found(FaultKind::exit, a->last_bulk,
+            tw::format("a copy from shared memory may still read it when {} has ended",
+                       where(warp, a->last_bulk)),
+            0, {}, "wait with cp.async.bulk.wait_group.read 0 before the thread ends");
+  }
+  if (warp.cta().live_threads() != 0) return;
+  for (const auto& [actor, last] : visits.arrivals)
+    if (last.first > visits.at_end.ordinary[actor])
+      found(FaultKind::exit, last.second,
+            tw::format("an arrival from another CTA may reach {} after it has ended", warp.cta().name()), 0,
+            {}, "meet at a cluster barrier before leaving");
+  require_signals_seen(warp.cta(), visits.at_end);
+  for (const auto& op : visits.operations)
+    if (!op->over(false, visits.at_end.caused))
+      found(FaultKind::exit, op->pc,
+            tw::format("{} from another CTA may reach {} after it has ended", op->what, warp.cta().name()), 0,
+            {}, "wait for it, or meet at a cluster barrier, before leaving");
+}
+
+}  // namespace tw::check

@@ -1,0 +1,58 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "tilewright/check/registers.h"
+#include "tilewright/check/report.h"
+#include "tilewright/sim/observer.h"
+
+namespace tw::check {
+
+// Watches a simulation and finds accesses of shared and tensor memory that nothing orders. What it finds does
+// not depend on the schedule's luck: two accesses are ordered when synchronisation orders them, not when they
+// happened to come one after the other. One checker may watch several launches; it is attached by
+// sim::RunOptions::observer.
+class Checker final : public sim::Observer {
+ public:
+  Checker();
+  ~Checker() override;
+
+  // Names the runs that follow: "late".
+  void schedule(std::string name);
+  // What the simulator stopped at becomes a fault; kinds other than fault and not_modelled are not taken.
+  bool take(const Error& error);
+  CheckReport report() const;
+
+  void cluster_begin(sim::Cluster& cluster) override;
+  void cluster_end(sim::Cluster& cluster) override;
+  void issue(const sim::Warp& warp, const ptx::Instruction& inst, uint32_t pc, uint32_t lanes) override;
+  void access(const sim::Warp& warp, const sim::Access& access) override;
+  void fence(const sim::Warp& warp, const ptx::Instruction& inst, uint32_t lanes) override;
+  void waited(const sim::Warp& warp, const ptx::Instruction& inst, uint32_t lanes) override;
+  void tensor_memory(const sim::Warp& warp, int column, int columns) override;
+  void warp_state(const sim::Warp& warp, sim::WarpState state, uint32_t lanes) override;
+  void async_issued(const sim::AsyncOp& op) override;
+  void async_access(const sim::AsyncOp& op, const sim::AsyncAccess& access) override;
+  void barrier(const sim::BarrierEvent& event) override;
+
+  class Scene;  // what is known of one cluster
+  void found(Fault fault, std::tuple<int, uint32_t, uint32_t> key);
+  void not_checked(std::string what);
+  const SharedRegisters& registers(const std::vector<const ptx::Instruction*>& program);
+
+ private:
+  static Scene& of(const sim::Warp& warp);
+
+  mutable std::mutex mutex_;  // clusters run on several host threads
+  std::string schedule_;
+  CheckReport report_;
+  std::set<std::tuple<int, uint32_t, uint32_t>> known_;  // kind, and where both accesses stand
+  std::set<std::string> unchecked_;
+  std::map<const void*, std::unique_ptr<SharedRegisters>> registers_;  // by program
+};
+
+}  // namespace tw::check

@@ -1,0 +1,45 @@
+#include "tilewright/check/report.h"
+
+#include "tilewright/base/format.h"
+
+namespace tw::check {
+
+const char* name(Verdict v) {
+  switch (v) {
+    case Verdict::clean: return "clean";
+    case Verdict::faults: return "faults";
+    case Verdict::incomplete: return "incomplete";
+  }
+  return "?";
+}
+
+const char* name(FaultKind k) {
+  switch (k) {
+    case FaultKind::race: return "race";
+    case FaultKind::proxy_fence: return "missing proxy fence";
+    case FaultKind::tensor_fence: return "missing tcgen05 fence";
+    case FaultKind::init_fence: return "missing fence after mbarrier.init";
+    case FaultKind::lapping: return "phase lapped";
+    case FaultKind::registers: return "register hazard";
+    case FaultKind::exit: return "exit too early";
+    case FaultKind::undefined: return "undefined behaviour";
+    case FaultKind::deadlock: return "deadlock";
+  }
+  return "?";
+}
+
+std::string to_text(const CheckReport& report) {
+  std::string text;
+  for (const Fault& f : report.faults) {
+    text += format("{}{}: {}\n", f.loc ? to_string(f.loc) + ": " : "", name(f.kind), f.message);
+    for (const Note& n : f.notes)
+      text += format("  {}note: {}\n", n.loc ? to_string(n.loc) + ": " : "", n.message);
+    text += format("  note: found under schedule {}\n", f.schedule);
+  }
+  for (const std::string& what : report.not_checked) text += format("not checked: {}\n", what);
+  std::string schedules;
+  for (const std::string& s : report.schedules) schedules += (schedules.empty() ? "" : ", ") + s;
+  return text + format("{} (schedules {})\n", name(report.verdict), schedules);
+}
+
+}  // namespace tw::check

@@ -1,0 +1,46 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tilewright/base/error.h"
+
+namespace tw::check {
+
+enum class Verdict : uint8_t {
+  clean,       // every hand-off that ran is ordered
+  faults,      // see the list
+  incomplete,  // something ran that the checker has no model of; never clean
+};
+const char* name(Verdict v);
+
+enum class FaultKind : uint8_t {
+  race,          // two accesses that nothing orders
+  proxy_fence,   // ordered, but no proxy fence makes one visible to the other's proxy
+  init_fence,    // a barrier is used before its initialisation is fenced
+  lapping,       // a phase may complete twice while someone still waits for it
+  registers,     // registers of wgmma touched without a fence or before a wait
+  exit,          // a CTA may end while its shared memory is in use
+  tensor_fence,  // ordered, but no tcgen05.fence on the way
+  undefined,     // the simulator stopped: undefined behaviour, a read of what nothing wrote
+  deadlock,      // nothing can move any more
+};
+const char* name(FaultKind k);
+
+struct Fault {
+  FaultKind kind = FaultKind::race;
+  std::string message;  // one sentence: what, where
+  SourceLoc loc;        // of the later access
+  std::vector<Note> notes;
+  std::string schedule;  // that showed it first
+};
+
+struct CheckReport {
+  Verdict verdict = Verdict::clean;
+  std::vector<Fault> faults;
+  std::vector<std::string> not_checked;  // why the verdict is incomplete
+  std::vector<std::string> schedules;    // that ran
+};
+
+std::string to_text(const CheckReport& report);
+
+}  // namespace tw::check

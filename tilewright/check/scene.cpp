@@ -1,0 +1,329 @@
+#include "tilewright/check/scene.h"
+
+#include <bit>
+
+#include "tilewright/sim/grid.h"
+#include "tilewright/sim/tensor_memory.h"
+
+namespace tw::check {
+
+using sim::BarrierEvent;
+
+namespace {
+
+uint64_t groups(const ptx::Instruction& inst) {
+  const auto* n = inst.operands.empty() ? nullptr : inst.operands[0].as<ptx::Immediate>();
+  return n ? n->bits : 0;
+}
+
+// Operations issued at the commit that all but the newest `pending` groups end with.
+uint64_t covered(const std::vector<uint64_t>& commits, uint64_t pending) {
+  return commits.size() > pending ? commits[commits.size() - 1 - pending] : 0;
+}
+
+}  // namespace
+
+Checker::Scene::Scene(Checker& owner, sim::Cluster& cluster)
+    : owner_(owner),
+      cluster_(cluster),
+      actors_(2 * cluster.warps.size()),
+      stamps_(1),
+      registers_(owner.registers(cluster.grid.program.code.source)) {
+  warps_.resize(cluster.warps.size());
+  for (size_t i = 0; i < warps_.size(); ++i) {
+    warps_[i].all.index = static_cast<uint32_t>(2 * i);
+    warps_[i].some.index = static_cast<uint32_t>(2 * i + 1);
+    warps_[i].all.view = warps_[i].some.view = View(actors_);
+  }
+  for (size_t i = 0; i < cluster.ctas.size(); ++i)
+    memories_.push_back({Shadow(cluster.ctas[i]->shared.size()),
+                         Shadow(uint64_t{sim::TensorMemory::kLanes} * sim::TensorMemory::kColumns)});
+  visits_.resize(cluster.ctas.size());
+  for (Visits& v : visits_) v.at_end = View(actors_);
+}
+
+const ptx::Instruction* Checker::Scene::instruction(uint32_t pc) const {
+  const auto& source = cluster_.grid.program.code.source;
+  return pc < source.size() ? source[pc] : nullptr;
+}
+
+// ---- who knows what ----
+
+Actor& Checker::Scene::actor(const sim::Warp& warp, uint32_t lanes) {
+  WarpKnowledge& w = knowledge(warp);
+  if (lanes == w.full) {
+    ++w.changes;
+    return w.all;
+  }
+  // A lane that runs alone knows what its warp knew, but of the other lanes' accesses only those before they
+  // last met.
+  if (w.seen != w.changes) {
+    View& mine = w.some.view;
+    const uint32_t other = w.all.index;
+    const uint32_t ordinary = mine.ordinary[other], proxied = mine.proxied[other];
+    mine.join(w.all.view);
+    mine.tensor.join(w.all.view.tensor);
+    mine.ordinary.reset(other, ordinary);
+    mine.proxied.reset(other, proxied);
+    mine.caused.set(other, w.all.epoch);
+    w.seen = w.changes;
+  }
+  return w.some;
+}
+
+// All lanes meet at a barrier: each knows what any of them knew.
+void Checker::Scene::join(WarpKnowledge& w) {
+  for (Actor* a : {&w.all, &w.some}) {
+    a->view.ordinary.set(a->index, a->epoch);
+    a->view.caused.set(a->index, a->epoch);
+  }
+  w.all.view.join(w.some.view);
+  w.all.view.tensor.join(w.some.view.tensor);
+  w.some.view = w.all.view;
+  ++w.all.epoch;
+  ++w.some.epoch;
+  w.seen = ++w.changes;
+}
+
+void Checker::Scene::release(const sim::Warp& warp, uint32_t lanes, View& into) {
+  Actor& a = actor(warp, lanes);
+  WarpKnowledge& w = knowledge(warp);
+  const auto give = [&](Actor& from) {
+    from.view.ordinary.set(from.index, from.epoch);
+    from.view.caused.set(from.index, from.epoch);
+    into.join(from.view);
+    ++from.epoch;
+  };
+  give(a);
+  if (&a == &w.all) give(w.some);  // each of all lanes gives what it did alone
+}
+
+void Checker::Scene::learn(Actor& a, Stream& stream, uint64_t up_to) {
+  a.view.caused.set(a.index, a.epoch);
+  stream.acquired(a.index, a.epoch, up_to);
+}
+
+void Checker::Scene::learn(Actor& a, const Operation& op) {
+  if (op.done) learn(a, *op.done, op.index);
+  a.view.caused.join(op.start->caused);
+}
+
+void Checker::Scene::acquire(Actor& a, const Phase& phase) {
+  a.view.join(phase.view);
+  ++a.epoch;
+  for (const auto& op : phase.operations) learn(a, *op);
+}
+
+// ---- events ----
+
+void Checker::Scene::issue(const sim::Warp& warp, const ptx::Instruction& inst, uint32_t lanes) {
+  WarpKnowledge& w = knowledge(warp);
+  w.lanes = lanes;
+  ++w.instructions;
+  if (inst.opcode() == "wgmma") {
+    if (inst.has("mma_async")) ++w.wgmmas;
+    else if (inst.has("commit_group")) w.wgmma_commits.push_back(w.wgmmas);
+  } else if (inst.opcode() == "cp" && inst.has("bulk") && inst.has("commit_group")) {
+    Actor& a = actor(warp, lanes);
+    a.bulk_commits.push_back(a.bulk_done->issued);
+  }
+  if (registers_.any()) registers(warp, inst, w);
+}
+
+void Checker::Scene::registers(const sim::Warp& warp, const ptx::Instruction& inst, WarpKnowledge& w) {
+  const std::vector<uint32_t>& used = registers_.of(warp.pc());
+  if (used.empty()) return;
+  const bool multiplies = inst.opcode() == "wgmma";
+  const char* broken =
+      multiplies ? w.registers.multiplies(used, w.wgmmas, registers_.count()) : w.registers.touched(used);
+  if (!broken) return;
+  found(FaultKind::registers, warp.pc(),
+        tw::format("{} ({}): {}", inst.text(), where(warp, warp.pc()), broken), 0, {},
+        "PTX ISA, \"wgmma.fence\" and \"wgmma.wait_group\"");
+}
+
+void Checker::Scene::fence(const sim::Warp& warp, const ptx::Instruction& inst, uint32_t lanes) {
+  Actor& a = actor(warp, lanes);
+  View& v = a.view;
+  if (inst.opcode() == "fence" && inst.has("proxy")) {
+    // "fence.proxy.async": what came before, of this thread and of those it synchronised with.
+    v.ordinary.set(a.index, a.epoch);
+    v.proxied.join(v.ordinary);
+    knowledge(warp).init_fence = knowledge(warp).instructions;
+    if (&a == &knowledge(warp).all) {
+      Actor& some = knowledge(warp).some;
+      v.proxied.set(some.index, some.epoch++);
+    }
+  } else if (inst.opcode() == "fence" && inst.has("mbarrier_init")) {
+    knowledge(warp).init_fence = knowledge(warp).instructions;
+  } else if (inst.opcode() == "wgmma") {
+    knowledge(warp).registers.fence();
+  } else if (inst.opcode() == "tcgen05") {
+    v.caused.set(a.index, a.epoch);
+    if (inst.has("fence::before_thread_sync")) {
+      v.fenced.set(a.index, a.epoch);
+      if (&a == &knowledge(warp).all) {
+        Actor& some = knowledge(warp).some;
+        v.fenced.set(some.index, some.epoch++);
+      }
+    } else {
+      v.tensor.join(v.fenced);
+      v.tensor.set(a.index, a.epoch);
+    }
+  }
+  ++a.epoch;
+}
+
+void Checker::Scene::waited(const sim::Warp& warp, const ptx::Instruction& inst, uint32_t lanes) {
+  WarpKnowledge& w = knowledge(warp);
+  if (inst.opcode() == "bar") {
+    if (lanes == warp.live()) join(w);
+    return;
+  }
+  Actor& a = actor(warp, lanes);
+  ++a.epoch;
+  if (inst.opcode() == "wgmma") {
+    const uint64_t up_to = covered(w.wgmma_commits, groups(inst));
+    learn(a, *w.wgmma_part, up_to);
+    w.registers.over(up_to);
+  } else if (inst.opcode() == "tcgen05") {
+    Stream& stream = inst.has("wait::ld") ? *w.tensor_loads : *w.tensor_stores;
+    learn(a, stream, stream.issued);
+  } else if (inst.has("bulk")) {
+    const uint64_t up_to = covered(a.bulk_commits, groups(inst));
+    learn(a, *a.bulk_read, up_to);
+    a.bulk_over = std::max(a.bulk_over, up_to);
+    if (!inst.has("read")) learn(a, *a.bulk_done, up_to);
+  }
+}
+
+void Checker::Scene::issued(const sim::AsyncOp& issued) {
+  const sim::Warp& warp = *issued.warp;
+  const ptx::Instruction* inst = instruction(issued.pc);
+  if (!inst) return;
+  Actor& a = actor(warp, issued.lanes);
+  WarpKnowledge& w = knowledge(warp);
+  auto op = std::make_shared<Operation>();
+  op->what = issued.describe();
+  a.view.ordinary.set(a.index, a.epoch);
+  a.view.caused.set(a.index, a.epoch);
+  op->start = std::make_shared<View>(a.view);
+  op->pc = issued.pc;
+  const auto in_stream = [&](const std::shared_ptr<Stream>& stream) {
+    op->done = stream;
+    op->index = ++stream->issued;
+  };
+  if (inst->opcode() == "wgmma") {
+    const uint32_t first = warp.index() / 4 * 4;
+    for (uint32_t i = first; i < first + 4; ++i)
+      op->parts.push_back(knowledge(warp.cta().warps[i]).wgmma_part);
+    op->index = ++wgmmas_[{warp.cta().rank, first}];
+    op->pipeline = op->parts[0].get();
+  } else if (inst->opcode() == "tcgen05" && inst->has("commit")) {
+    op->done = a.tensor_core;
+    op->index = a.tensor_core->issued;
+  } else if (inst->opcode() == "tcgen05") {
+    const bool load = inst->has("ld"), store = inst->has("st");
+    in_stream(load ? w.tensor_loads : store ? w.tensor_stores : a.tensor_core);
+    if (!load && !store) op->pipeline = a.tensor_core.get();
+  } else if (inst->has("bulk_group")) {
+    in_stream(a.bulk_done);
+    op->read = a.bulk_read;
+    a.last_bulk = issued.pc;
+  } else {
+    op->done = std::make_shared<Stream>();
+    if (inst->opcode() == "cp" && !inst->has("bulk")) owner_.not_checked("cp.async: what its copies touch");
+  }
+  ++a.epoch;
+  operations_[&issued] = {issued.sequence, std::move(op)};
+}
+
+// ---- accesses ----
+
+uint32_t Checker::Scene::stamp(Stamp s) {
+  const Stamp& last = stamps_.back();
+  if (stamps_.size() > 1 && last.op == s.op && last.actor == s.actor && last.epoch == s.epoch &&
+      last.pc == s.pc && last.write == s.write && last.proxy == s.proxy)
+    return static_cast<uint32_t>(stamps_.size() - 1);
+  stamps_.push_back(std::move(s));
+  return static_cast<uint32_t>(stamps_.size() - 1);
+}
+
+void Checker::Scene::touch(const sim::Cta& cta, bool tensor, uint64_t begin, uint64_t bytes, uint32_t id,
+                           const View& view) {
+  Shadow& shadow = tensor ? memories(cta).tensor : memories(cta).shared;
+  const Stamp later = stamps_[id];
+  shadow.access(
+      begin, bytes, id, later.write,
+      [&](const Shadow::Entry& e) {
+        const Order how = order(stamps_[e.stamp], later, view);
+        if (how != Order::ordered) report(how, stamps_[e.stamp], later, cta, tensor, begin);
+      },
+      [&](const Shadow::Entry& e) { return order(stamps_[e.stamp], later, view) == Order::ordered; });
+}
+
+void Checker::Scene::access(const sim::Warp& warp, const sim::Access& access) {
+  if (access.space != sim::MemorySpace::shared) return;
+  Actor& a = actor(warp, access.lanes);
+  a.view.ordinary.set(a.index, a.epoch);
+  for (const bool write : {false, true}) {
+    if (write ? access.kind == sim::AccessKind::read : access.kind != sim::AccessKind::read) continue;
+    Stamp s;
+    s.actor = a.index;
+    s.epoch = a.epoch;
+    s.pc = warp.pc();
+    s.warp = &warp;
+    s.write = write;
+    const uint32_t id = stamp(std::move(s));
+    for (uint32_t rest = access.lanes; rest; rest &= rest - 1) {
+      const auto lane = static_cast<uint32_t>(std::countr_zero(rest));
+      const auto at = cluster_.locate_or_null(static_cast<uint32_t>(access.addresses[lane]), access.bytes);
+      if (at.cta) touch(*at.cta, false, at.offset, access.bytes, id, a.view);
+    }
+  }
+}
+
+void Checker::Scene::access(const sim::AsyncOp& op, const sim::AsyncAccess& access) {
+  auto it = operations_.find(&op);
+  if (it == operations_.end() || it->second.first != op.sequence) return;
+  const auto& record = it->second.second;
+  const bool tensor = access.space == sim::MemorySpace::tensor;
+  const ptx::Instruction* inst = instruction(op.pc);
+  const bool ordinary = inst && !inst->has("bulk") && (inst->opcode() == "st" || inst->opcode() == "red");
+  Stamp s;
+  s.pc = op.pc;
+  s.warp = op.warp;
+  s.op = record;
+  s.proxy = tensor ? Proxy::tensor : ordinary ? Proxy::generic : Proxy::async;
+  s.write = access.kind != sim::AccessKind::read;
+  const uint32_t id = stamp(std::move(s));
+  if (!tensor && access.cta != &op.warp->cta()) {
+    constexpr size_t kKept = 32;
+    auto& visits = visits_[access.cta->rank].operations;
+    if (visits.empty() || visits.back() != record) visits.push_back(record);
+    if (visits.size() > kKept) visits.erase(visits.begin());
+  }
+  if (!tensor) return touch(*access.cta, false, access.offset, access.bytes, id, *record->start);
+  for (int c = access.column; c < access.column + access.columns; ++c)
+    touch(*access.cta, true,
+          static_cast<uint64_t>(c) * sim::TensorMemory::kLanes + static_cast<uint64_t>(access.lane),
+          static_cast<uint64_t>(access.lanes), id, *record->start);
+}
+
+void Checker::Scene::tensor_memory(const sim::Warp& warp, int column, int columns) {
+  Actor& a = actor(warp, warp.live());
+  a.view.ordinary.set(a.index, a.epoch);
+  a.view.caused.set(a.index, a.epoch);
+  Stamp s;
+  s.actor = a.index;
+  s.epoch = a.epoch;
+  s.pc = warp.pc();
+  s.warp = &warp;
+  s.proxy = Proxy::tensor;
+  s.write = true;
+  const uint32_t id = stamp(std::move(s));
+  touch(warp.cta(), true, static_cast<uint64_t>(column) * sim::TensorMemory::kLanes,
+        static_cast<uint64_t>(columns) * sim::TensorMemory::kLanes, id, a.view);
+}
+
+}  // namespace tw::check

@@ -1,0 +1,126 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "tilewright/check/checker.h"
+#include "tilewright/check/history.h"
+#include "tilewright/check/registers.h"
+#include "tilewright/check/shadow.h"
+#include "tilewright/sim/cluster.h"
+
+namespace tw::check {
+
+// A warp, or the lanes of it that run without the others.
+struct Actor {
+  View view;
+  uint32_t index = 0;  // in clocks
+  uint32_t epoch = 1;
+  std::shared_ptr<Stream> bulk_done = std::make_shared<Stream>(), bulk_read = std::make_shared<Stream>();
+  std::shared_ptr<Stream> tensor_core = std::make_shared<Stream>();
+  std::vector<uint64_t> bulk_commits;  // operations issued at each commit
+  uint64_t bulk_over = 0;              // whose reads it waited for
+  uint32_t last_bulk = 0;              // where the newest was issued
+};
+
+struct WarpKnowledge {
+  Actor all, some;                            // all lanes; those that run alone
+  uint64_t joins = 0, changes = 0, seen = 0;  // of `all`, and what `some` has taken over
+  uint32_t full = 0;                          // the lanes it started with
+  uint32_t lanes = 0;                         // that execute the warp's present instruction
+  uint64_t instructions = 0;                  // so far
+  std::pair<uint64_t, const void*> released;  // the last instruction that did, and into which phase
+  uint64_t init_fence = 0;                    // `instructions` at the last fence that publishes barriers
+  uint64_t wgmmas = 0;
+  std::vector<uint64_t> wgmma_commits;
+  std::shared_ptr<Stream> wgmma_part = std::make_shared<Stream>();
+  RegisterState registers;
+  std::shared_ptr<Stream> tensor_loads = std::make_shared<Stream>(),
+                          tensor_stores = std::make_shared<Stream>();
+};
+
+// What the threads and operations of one cluster know of each other.
+class Checker::Scene {
+ public:
+  Scene(Checker& owner, sim::Cluster& cluster);
+
+  void issue(const sim::Warp& warp, const ptx::Instruction& inst, uint32_t lanes);
+  void access(const sim::Warp& warp, const sim::Access& access);
+  void fence(const sim::Warp& warp, const ptx::Instruction& inst, uint32_t lanes);
+  void waited(const sim::Warp& warp, const ptx::Instruction& inst, uint32_t lanes);
+  void issued(const sim::AsyncOp& op);
+  void access(const sim::AsyncOp& op, const sim::AsyncAccess& access);
+  void barrier(const sim::BarrierEvent& event);
+  void started(const sim::Warp& warp, uint32_t lanes) { knowledge(warp).full = lanes; }
+  void exited(const sim::Warp& warp);
+  void tensor_memory(const sim::Warp& warp, int column, int columns);
+
+ private:
+  struct Waiter {
+    uint32_t actor, epoch, pc;
+    const sim::Warp* warp;
+  };
+  struct Phase {
+    View view;
+    std::vector<std::shared_ptr<const Operation>> operations;
+    std::vector<Waiter> waiters;  // who saw it complete
+    uint32_t visitor = 0;         // where an operation of another CTA that signals it was issued; 0: none
+  };
+  struct Barrier {
+    std::map<uint64_t, Phase> phases;
+    const sim::Warp* initialiser = nullptr;
+    uint64_t initialised = 0;  // the initialiser's instruction
+    uint32_t pc = 0;
+  };
+  // What other CTAs do to a CTA, and what its threads know when they end.
+  struct Visits {
+    std::map<uint32_t, std::pair<uint32_t, uint32_t>> arrivals;  // by actor: its last epoch, and where
+    std::vector<std::shared_ptr<const Operation>> operations;    // the newest
+    View at_end;
+  };
+  using BarrierKey = std::tuple<int, const sim::Cta*, uint32_t>;  // object, where, id
+  struct Memories {
+    Shadow shared, tensor;
+  };
+
+  WarpKnowledge& knowledge(const sim::Warp& warp) { return warps_[cluster_.position(warp)]; }
+  Actor& actor(const sim::Warp& warp, uint32_t lanes);
+  void join(WarpKnowledge& w);
+  void release(const sim::Warp& warp, uint32_t lanes, View& into);
+  void acquire(Actor& a, const Phase& phase);
+  void learn(Actor& a, const Operation& op);
+  void learn(Actor& a, Stream& stream, uint64_t up_to);
+  Phase& phase(Barrier& barrier, uint64_t number);
+  void arrive(const sim::BarrierEvent& event, Barrier& barrier);
+  void require_init_fence(const sim::BarrierEvent& event, const Barrier& barrier);
+  void require_signals_seen(const sim::Cta& cta, const View& at_end);
+  void require_no_waiter(const sim::BarrierEvent& event, Barrier& barrier);
+  void registers(const sim::Warp& warp, const ptx::Instruction& inst, WarpKnowledge& w);
+  void found(FaultKind kind, uint32_t pc, std::string message, uint32_t other, std::string other_text,
+             std::string advice);
+  uint32_t stamp(Stamp s);
+  void touch(const sim::Cta& cta, bool tensor, uint64_t begin, uint64_t bytes, uint32_t stamp,
+             const View& view);
+  void report(Order how, const Stamp& earlier, const Stamp& later, const sim::Cta& cta, bool tensor,
+              uint64_t at);
+  std::string describe(const Stamp& s) const;
+  std::string where(const sim::Warp& warp, uint32_t pc) const;  // "CTA (0, 0, 0), warp 4, role mma"
+  std::string name_of(const sim::Cta& cta, bool tensor, uint64_t at) const;
+  Memories& memories(const sim::Cta& cta) { return memories_[cta.rank]; }
+  const ptx::Instruction* instruction(uint32_t pc) const;
+
+  Checker& owner_;
+  sim::Cluster& cluster_;
+  const size_t actors_;
+  std::vector<WarpKnowledge> warps_;
+  std::vector<Memories> memories_;
+  std::vector<Stamp> stamps_;
+  std::map<BarrierKey, Barrier> barriers_;
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> wgmmas_;  // issued, by CTA and warpgroup
+  std::vector<Visits> visits_;                                // by CTA rank
+  const SharedRegisters& registers_;
+  std::unordered_map<const sim::AsyncOp*, std::pair<uint64_t, std::shared_ptr<Operation>>> operations_;
+};
+
+}  // namespace tw::check

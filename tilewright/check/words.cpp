@@ -1,0 +1,79 @@
+#include "tilewright/check/scene.h"
+#include "tilewright/sim/grid.h"
+#include "tilewright/sim/tensor_memory.h"
+
+// What the checker says.
+namespace tw::check {
+
+std::string Checker::Scene::name_of(const sim::Cta& cta, bool tensor, uint64_t at) const {
+  if (!tensor) return cta.name_of_shared(static_cast<uint32_t>(at));
+  const auto column = at / sim::TensorMemory::kLanes;
+  if (const auto& names = cluster_.grid.program.names) {
+    for (const ptx::Region& r : names->tensor_memory)
+      if (column >= r.begin && column < r.end) return tw::format("{}, column {}", r.name, column - r.begin);
+  }
+  return tw::format("tensor memory column {}", column);
+}
+
+std::string Checker::Scene::describe(const Stamp& s) const {
+  const ptx::Instruction* inst = instruction(s.pc);
+  const std::string what = s.op ? s.op->what : inst ? inst->text() : "an access";
+  return tw::format("{} {} it ({})", what, s.write ? "writes" : "reads", where(*s.warp, s.pc));
+}
+
+std::string Checker::Scene::where(const sim::Warp& warp, uint32_t pc) const {
+  const ptx::Instruction* inst = instruction(pc);
+  std::string role;
+  const auto& names = cluster_.grid.program.names;
+  if (inst && names && inst->role >= 0 && static_cast<size_t>(inst->role) < names->roles.size())
+    role = tw::format(", role {}", names->roles[static_cast<size_t>(inst->role)]);
+  return tw::format("{}, warp {}{}", warp.cta().name(), warp.index(), role);
+}
+
+void Checker::Scene::found(FaultKind kind, uint32_t pc, std::string message, uint32_t other,
+                           std::string other_text, std::string advice) {
+  Fault f;
+  f.kind = kind;
+  f.message = std::move(message);
+  if (const ptx::Instruction* inst = instruction(pc)) f.loc = inst->loc;
+  const ptx::Instruction* second = other_text.empty() ? nullptr : instruction(other);
+  if (!other_text.empty()) f.notes.push_back({second ? second->loc : SourceLoc{}, std::move(other_text)});
+  f.notes.push_back({{}, std::move(advice)});
+  owner_.found(std::move(f), {static_cast<int>(kind), pc, other});
+}
+
+void Checker::Scene::report(Order how, const Stamp& earlier, const Stamp& later, const sim::Cta& cta,
+                            bool tensor, uint64_t at) {
+  const std::string place = name_of(cta, tensor, at), what = describe(later);
+  FaultKind kind = FaultKind::race;
+  std::string message, advice;
+  switch (how) {
+    case Order::ordered: return;
+    case Order::unordered:
+      message = tw::format("{}: {}, and nothing orders this after an earlier access", place, what);
+      advice = earlier.op ? "wait for the earlier operation's completion (mbarrier, group or wait) first"
+                          : "hand over with a barrier: the earlier thread arrives, the later one waits";
+      break;
+    case Order::no_proxy_fence:
+      kind = FaultKind::proxy_fence;
+      message = tw::format("{}: {} through the async proxy, which may not see an earlier access of threads",
+                           place, what);
+      advice =
+          "the threads execute fence.proxy.async after their access and before the barrier (PTX ISA, \"Async "
+          "proxy\")";
+      break;
+    case Order::no_tensor_fence:
+      kind = FaultKind::tensor_fence;
+      message = tw::format("{}: {} without a tcgen05.fence since an earlier operation of another thread",
+                           place, what);
+      advice =
+          "tcgen05.fence::before_thread_sync before the barrier, ::after_thread_sync behind it (PTX ISA, "
+          "\"tcgen05 "
+          "Memory Consistency Model\")";
+      break;
+  }
+  found(kind, later.pc, std::move(message), earlier.pc, "the other access: " + describe(earlier),
+        std::move(advice));
+}
+
+}  // namespace tw::check

@@ -1,0 +1,58 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "tools/command.h"
+#include "tools/compile.h"
+#include "tools/gemm_check.h"
+
+namespace tw::tools {
+
+namespace {
+
+struct Options {
+  std::string kernel, on = "sim:b200", schedules = "eager,late,random:1", sarif;
+  ShapeOptions shape;
+};
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> words;
+  std::istringstream text(list);
+  for (std::string word; std::getline(text, word, ',');) words.push_back(word);
+  if (words.empty()) user_error({}, "--schedules names no schedule");
+  return words;
+}
+
+void check(Session& session, const Options& o) {
+  const auto& kernel = kernels::gemm_kernel(o.kernel);
+  const auto device = Device::open(o.on);
+  report::Progress progress(!session.json);
+  const check::CheckReport report =
+      check_gemm(kernel, *device, o.shape.of(kernel), split(o.schedules), progress);
+  if (!o.sarif.empty()) write_file(o.sarif, to_sarif(report).dump(2) + "\n");
+  if (session.json) print_json(to_json(report));
+  else print(check::to_text(report));
+  session.exit = report.verdict == check::Verdict::clean    ? all_right
+                 : report.verdict == check::Verdict::faults ? bad_outcome
+                                                            : misuse;
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, Session& session) {
+  auto* command =
+      add_command(app, session, "check",
+                  "prove every hand-off of a kernel, or name the one that is missing (exit code 0 clean, "
+                  "1 faults, 2 incomplete)");
+  auto o = std::make_shared<Options>();
+  command->add_option("KERNEL", o->kernel, "as in `tw list`")->required();
+  command->add_option("--on", o->on, "a simulated device; picks the architecture")->capture_default_str();
+  add_shape_options(*command, o->shape);
+  command->add_option("--schedules", o->schedules, "of the simulator, one run each")->capture_default_str();
+  command->add_option("--sarif", o->sarif, "also write the report for editors and code review");
+  command->callback([o, &session] { check(session, *o); });
+}
+
+}  // namespace tw::tools

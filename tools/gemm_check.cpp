@@ -1,0 +1,105 @@
+#include "tools/gemm_check.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tilewright/base/format.h"
+#include "tilewright/check/checker.h"
+#include "tilewright/runtime/random.h"
+#include "tools/compile.h"
+
+namespace tw::tools {
+
+using nlohmann::ordered_json;
+
+check::CheckReport check_gemm(const kernels::GemmKernel& kernel, Device& device, const kernels::GemmShape& s,
+                              const std::vector<std::string>& schedules, report::Progress& progress) {
+  if (!device.simulated()) user_error({}, "{} cannot be checked; only a simulated device can", device.name());
+  std::vector<sim::ScheduleSpec> specs;
+  for (const std::string& text : schedules) specs.push_back(sim::parse_schedule(text));
+  const Compiled compiled = compile(kernel, s, device.target());
+  Tensor a = device.tensor(s.dtype, {s.m, s.k}, "A"), b = device.tensor(s.dtype, {s.n, s.k}, "B");
+  Tensor d = device.tensor(s.dtype, {s.m, s.n}, "D");
+  fill_normal(a, 1);
+  fill_normal(b, 2);
+  check::Checker checker;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    progress.stage(
+        format("{} {} on {}: checking, schedule {}", kernel.name, to_string(s), device.name(), schedules[i]));
+    d.poison();
+    checker.schedule(schedules[i]);
+    LaunchOptions options;
+    options.sim.schedule = specs[i];
+    options.sim.observer = &checker;
+    try {
+      device.launch(compiled, {a, b, d}, options);
+    } catch (const Error& e) {
+      if (!checker.take(e)) throw;
+    }
+  }
+  progress.clear();
+  return checker.report();
+}
+
+namespace {
+
+ordered_json place(const SourceLoc& loc) {
+  if (!loc) return nullptr;
+  return {{"file", loc.file}, {"line", loc.line}, {"column", loc.column}};
+}
+
+ordered_json sarif_location(const SourceLoc& loc, const std::string& message) {
+  ordered_json j{
+      {"physicalLocation",
+       {{"artifactLocation", {{"uri", loc.file}}},
+        {"region", {{"startLine", loc.line}, {"startColumn", std::max<uint32_t>(1, loc.column)}}}}}};
+  if (!message.empty()) j["message"] = {{"text", message}};
+  return j;
+}
+
+}  // namespace
+
+ordered_json to_json(const check::CheckReport& report) {
+  auto faults = ordered_json::array();
+  for (const check::Fault& f : report.faults) {
+    auto notes = ordered_json::array();
+    for (const Note& n : f.notes) notes.push_back({{"message", n.message}, {"at", place(n.loc)}});
+    faults.push_back({{"kind", check::name(f.kind)},
+                      {"message", f.message},
+                      {"at", place(f.loc)},
+                      {"notes", notes},
+                      {"schedule", f.schedule}});
+  }
+  return {{"verdict", check::name(report.verdict)},
+          {"faults", faults},
+          {"not_checked", report.not_checked},
+          {"schedules", report.schedules}};
+}
+
+ordered_json to_sarif(const check::CheckReport& report) {
+  auto results = ordered_json::array(), rules = ordered_json::array();
+  std::vector<std::string> known;
+  for (const check::Fault& f : report.faults) {
+    const std::string rule = check::name(f.kind);
+    if (std::find(known.begin(), known.end(), rule) == known.end()) {
+      known.push_back(rule);
+      rules.push_back({{"id", rule}});
+    }
+    ordered_json r{{"ruleId", rule}, {"level", "error"}};
+    std::string text = f.message;
+    auto related = ordered_json::array();
+    for (const Note& n : f.notes) {
+      if (n.loc) related.push_back(sarif_location(n.loc, n.message));
+      else text += "\n" + n.message;
+    }
+    r["message"] = {{"text", text}};
+    if (f.loc) r["locations"] = ordered_json::array({sarif_location(f.loc, "")});
+    if (!related.empty()) r["relatedLocations"] = related;
+    results.push_back(std::move(r));
+  }
+  return {{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+          {"version", "2.1.0"},
+          {"runs", ordered_json::array({{{"tool", {{"driver", {{"name", "tilewright"}, {"rules", rules}}}}},
+                                         {"results", results}}})}};
+}
+
+}  // namespace tw::tools
