@@ -142,6 +142,7 @@ void register_launch_control(Registry&);
 void register_wgmma(Registry&);
 void register_tcgen05(Registry&);
 void register_matrix(Registry&);
+void register_wmma(Registry&);
 void register_tensormap(Registry&);
 
 }  // namespace tw::sim

@@ -27,6 +27,7 @@ const Registry& Registry::standard() {
     register_cp_async(r);
     register_launch_control(r);
     register_matrix(r);
+    register_wmma(r);
     register_tensormap(r);
     register_wgmma(r);
     register_tcgen05(r);
