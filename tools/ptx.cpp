@@ -205,9 +205,7 @@ std::string to_text(const Device& device, const Finished& f) {
 
 void run(Session& session, const Options& o, const ptx::Module& module) {
   const LaunchSpec spec = describe(o);
-  // Where the module says what it was compiled for, a device of that kind.
-  const std::string on = !o.on.empty() ? o.on : module.arch().starts_with("sm_9") ? "sim:h200" : "sim:b200";
-  const auto device = Device::open(on);
+  const auto device = Device::open(o.on.empty() ? default_device(module) : o.on);
   if (!o.trace.empty() && !device->simulated())
     user_error({}, "--trace needs a simulated device; {} is none", device->name());
   sim::Trace trace(trace_options(o.trace_ctas));

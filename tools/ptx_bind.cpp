@@ -209,6 +209,11 @@ const ptx::Function& find_entry(const ptx::Module& module, std::string_view name
   user_error(loc, "{} has {} entries '{}', give the whole name: {}", module.name, found.size(), name, known);
 }
 
+std::string default_device(const ptx::Module& module) {
+  if (module.arch().starts_with("sm_103")) return "sim:b300";
+  return module.arch().starts_with("sm_9") ? "sim:h200" : "sim:b200";
+}
+
 BoundLaunch bind_launch(const LaunchSpec& spec, const ptx::Module& module, Device& device) {
   BoundLaunch bound;
   bound.entry = &find_entry(module, spec.entry, spec.loc);

@@ -99,6 +99,9 @@ void add_argument(LaunchSpec& launch, const std::string& text, const std::string
 // The entry that `name` calls for; a user error that lists those that exist.
 const ptx::Function& find_entry(const ptx::Module& module, std::string_view name, const SourceLoc& loc);
 
+// The simulated device that the module's .target is for.
+std::string default_device(const ptx::Module& module);
+
 // A launch with its memory on a device.
 struct BoundLaunch {
   const ptx::Function* entry = nullptr;

@@ -59,6 +59,7 @@ extern "C" __global__ void __launch_bounds__(128) tcgen05_tile(const __half* a, 
   for (int i = 0; i < 16; ++i) d[threadIdx.x * 16 + i] = __uint_as_float(r[i]);
   asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
   __syncthreads();
+  asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
   if (warp == 0) asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 32;" ::"r"(t) : "memory");
 #endif
 }

@@ -34,6 +34,7 @@ extern "C" __global__ void __launch_bounds__(64)
       const int s = t % kStages;
       wait(&full[s], t / kStages % 2);
       for (int r = 0; r < kRows; ++r) sum += stage[s][r][threadIdx.x];
+      fence_async_proxy();  // the next copy into the stage comes through the async proxy
       arrive(&empty[s]);
     }
     sums[blockIdx.x * kColumns + threadIdx.x] = sum;

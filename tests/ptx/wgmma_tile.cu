@@ -24,13 +24,19 @@ extern "C" __global__ void __launch_bounds__(128) wgmma_tile(const __half* a, co
   __syncthreads();
   float c[8] = {};
   const uint64_t from_a = descriptor(tile_a), from_b = descriptor(tile_b);
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-  for (int k = 0; k < 4; ++k)  // 16 halves are 32 bytes
-    asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, %8, %9, 1, 1, 1, 0, 0;"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]), "+f"(c[6]), "+f"(c[7])
-        : "l"(from_a + 2 * k), "l"(from_b + 2 * k));
-  asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
+  // One statement: between the fence and the products nothing may touch the registers of the sums.
+  asm volatile(
+      "wgmma.fence.sync.aligned;\n"
+      "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, %8, %12, 1, 1, 1, 0, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, %9, %13, 1, 1, 1, 0, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, %10, %14, 1, 1, 1, 0, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, %11, %15, 1, 1, 1, 0, 0;\n"
+      "wgmma.commit_group.sync.aligned;\n"
+      "wgmma.wait_group.sync.aligned 0;"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]), "+f"(c[6]), "+f"(c[7])
+      : "l"(from_a), "l"(from_a + 2), "l"(from_a + 4), "l"(from_a + 6),  // 16 halves are 32 bytes
+        "l"(from_b), "l"(from_b + 2), "l"(from_b + 4), "l"(from_b + 6)
+      : "memory");
   const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4, column = lane % 4 * 2;
   for (int i = 0; i < 8; ++i) d[(row + i / 2 % 2 * 8) * 16 + i / 4 * 8 + column + i % 2] = c[i];
 }
