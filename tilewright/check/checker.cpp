@@ -17,11 +17,10 @@ void Checker::schedule(std::string name) {
   report_.schedules.push_back(std::move(name));
 }
 
-void Checker::found(Fault fault, std::tuple<int, uint32_t, uint32_t> key) {
+void Checker::found(Fault fault, std::string one, std::string two) {
   std::lock_guard lock(mutex_);
-  auto& [kind, one, two] = key;
-  if (two != 0 && one > two) std::swap(one, two);  // which came first is chance
-  if (!known_.insert(key).second) return;
+  if (two < one) std::swap(one, two);  // which came first is chance
+  if (!known_.emplace(fault.kind, std::move(one), std::move(two)).second) return;
   fault.schedule = schedule_;
   report_.faults.push_back(std::move(fault));
 }

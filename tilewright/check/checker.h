@@ -40,7 +40,8 @@ class Checker final : public sim::Observer {
   void barrier(const sim::BarrierEvent& event) override;
 
   class Scene;  // what is known of one cluster
-  void found(Fault fault, std::tuple<int, uint32_t, uint32_t> key);
+  // `one`, `two`: where both accesses stand, as source lines or places in the program. Reported once.
+  void found(Fault fault, std::string one, std::string two);
   void not_checked(std::string what);
   const SharedRegisters& registers(const std::vector<const ptx::Instruction*>& program);
 
@@ -50,7 +51,7 @@ class Checker final : public sim::Observer {
   mutable std::mutex mutex_;  // clusters run on several host threads
   std::string schedule_;
   CheckReport report_;
-  std::set<std::tuple<int, uint32_t, uint32_t>> known_;  // kind, and where both accesses stand
+  std::set<std::tuple<FaultKind, std::string, std::string>> known_;
   std::set<std::string> unchecked_;
   std::map<const void*, std::unique_ptr<SharedRegisters>> registers_;  // by program
 };

@@ -54,7 +54,7 @@ struct Stamp {
   const sim::Warp* warp = nullptr;
   std::shared_ptr<const Operation> op;  // null: an ordinary access
   Proxy proxy = Proxy::generic;
-  bool write = false;
+  bool write = false, atomic = false;
 };
 
 enum class Order : uint8_t { ordered, unordered, no_proxy_fence, no_tensor_fence };

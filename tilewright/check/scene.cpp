@@ -243,7 +243,7 @@ void Checker::Scene::issued(const sim::AsyncOp& issued) {
 uint32_t Checker::Scene::stamp(Stamp s) {
   const Stamp& last = stamps_.back();
   if (stamps_.size() > 1 && last.op == s.op && last.actor == s.actor && last.epoch == s.epoch &&
-      last.pc == s.pc && last.write == s.write && last.proxy == s.proxy)
+      last.pc == s.pc && last.write == s.write && last.atomic == s.atomic && last.proxy == s.proxy)
     return static_cast<uint32_t>(stamps_.size() - 1);
   stamps_.push_back(std::move(s));
   return static_cast<uint32_t>(stamps_.size() - 1);
@@ -254,7 +254,7 @@ void Checker::Scene::touch(const sim::Cta& cta, bool tensor, uint64_t begin, uin
   Shadow& shadow = tensor ? memories(cta).tensor : memories(cta).shared;
   const Stamp later = stamps_[id];
   shadow.access(
-      begin, bytes, id, later.write,
+      begin, bytes, id, later.write, later.atomic,
       [&](const Shadow::Entry& e) {
         const Order how = order(stamps_[e.stamp], later, view);
         if (how != Order::ordered) report(how, stamps_[e.stamp], later, cta, tensor, begin);
@@ -267,13 +267,14 @@ void Checker::Scene::access(const sim::Warp& warp, const sim::Access& access) {
   Actor& a = actor(warp, access.lanes);
   a.view.ordinary.set(a.index, a.epoch);
   for (const bool write : {false, true}) {
-    if (write ? access.kind == sim::AccessKind::read : access.kind != sim::AccessKind::read) continue;
+    if (write == (access.kind == sim::AccessKind::read)) continue;
     Stamp s;
     s.actor = a.index;
     s.epoch = a.epoch;
     s.pc = warp.pc();
     s.warp = &warp;
     s.write = write;
+    s.atomic = access.kind == sim::AccessKind::atomic;
     const uint32_t id = stamp(std::move(s));
     for (uint32_t rest = access.lanes; rest; rest &= rest - 1) {
       const auto lane = static_cast<uint32_t>(std::countr_zero(rest));

@@ -39,7 +39,12 @@ void Checker::Scene::found(FaultKind kind, uint32_t pc, std::string message, uin
   const ptx::Instruction* second = other_text.empty() ? nullptr : instruction(other);
   if (!other_text.empty()) f.notes.push_back({second ? second->loc : SourceLoc{}, std::move(other_text)});
   f.notes.push_back({{}, std::move(advice)});
-  owner_.found(std::move(f), {static_cast<int>(kind), pc, other});
+  const auto place = [this](uint32_t at) {
+    const ptx::Instruction* inst = instruction(at);
+    return inst && inst->loc ? to_string(inst->loc) : std::to_string(at);
+  };
+  const std::string one = place(pc), two = f.notes.size() > 1 ? place(other) : one;
+  owner_.found(std::move(f), one, two);
 }
 
 void Checker::Scene::report(Order how, const Stamp& earlier, const Stamp& later, const sim::Cta& cta,
