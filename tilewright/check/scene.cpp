@@ -266,21 +266,18 @@ void Checker::Scene::access(const sim::Warp& warp, const sim::Access& access) {
   if (access.space != sim::MemorySpace::shared) return;
   Actor& a = actor(warp, access.lanes);
   a.view.ordinary.set(a.index, a.epoch);
-  for (const bool write : {false, true}) {
-    if (write == (access.kind == sim::AccessKind::read)) continue;
-    Stamp s;
-    s.actor = a.index;
-    s.epoch = a.epoch;
-    s.pc = warp.pc();
-    s.warp = &warp;
-    s.write = write;
-    s.atomic = access.kind == sim::AccessKind::atomic;
-    const uint32_t id = stamp(std::move(s));
-    for (uint32_t rest = access.lanes; rest; rest &= rest - 1) {
-      const auto lane = static_cast<uint32_t>(std::countr_zero(rest));
-      const auto at = cluster_.locate_or_null(static_cast<uint32_t>(access.addresses[lane]), access.bytes);
-      if (at.cta) touch(*at.cta, false, at.offset, access.bytes, id, a.view);
-    }
+  Stamp s;
+  s.actor = a.index;
+  s.epoch = a.epoch;
+  s.pc = warp.pc();
+  s.warp = &warp;
+  s.write = access.kind != sim::AccessKind::read;
+  s.atomic = access.kind == sim::AccessKind::atomic;
+  const uint32_t id = stamp(std::move(s));
+  for (uint32_t rest = access.lanes; rest; rest &= rest - 1) {
+    const auto lane = static_cast<uint32_t>(std::countr_zero(rest));
+    const auto at = cluster_.locate_or_null(static_cast<uint32_t>(access.addresses[lane]), access.bytes);
+    if (at.cta) touch(*at.cta, false, at.offset, access.bytes, id, a.view);
   }
 }
 
