@@ -25,13 +25,13 @@ struct Access {
   const uint64_t* addresses;  // [32]
 };
 
-// Memory that an asynchronous operation touches, when it does: bytes of a CTA's shared memory, or cells of its
-// tensor memory.
+// Memory that an asynchronous operation touches, when it does: bytes of a CTA's shared memory, or cells of
+// its tensor memory.
 struct AsyncAccess {
   AccessKind kind;
   MemorySpace space;  // shared or tensor
   const Cta* cta;
-  uint32_t offset, bytes;  // shared
+  uint32_t offset, bytes;                            // shared
   int lane = 0, lanes = 0, column = 0, columns = 0;  // tensor
 };
 
