@@ -128,8 +128,7 @@ void Checker::Scene::exited(const sim::Warp& warp) {
   WarpKnowledge& w = knowledge(warp);
   Visits& visits = visits_[warp.cta().rank];
   for (Actor* a : {&w.all, &w.some}) {
-    a->view.ordinary.set(a->index, a->epoch);
-    a->view.caused.set(a->index, a->epoch);
+    a->note_present();
     visits.at_end.join(a->view);
     if (a->bulk_done->issued > a->bulk_over)
       found(FaultKind::exit, a->last_bulk,

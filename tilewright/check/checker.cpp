@@ -30,13 +30,6 @@ void Checker::not_checked(std::string what) {
   unchecked_.insert(std::move(what));
 }
 
-const SharedRegisters& Checker::registers(const std::vector<const ptx::Instruction*>& program) {
-  std::lock_guard lock(mutex_);
-  auto& known = registers_[program.data()];
-  if (!known) known = std::make_unique<SharedRegisters>(program);
-  return *known;
-}
-
 bool Checker::take(const Error& error) {
   if (error.kind() == ErrorKind::not_modelled) {
     not_checked(error.what());
@@ -66,11 +59,17 @@ CheckReport Checker::report() const {
   return r;
 }
 
-void Checker::cluster_begin(sim::Cluster& cluster) { cluster.observer_data = new Scene(*this, cluster); }
+void Checker::cluster_begin(sim::Cluster& cluster) {
+  auto scene = std::make_unique<Scene>(*this, cluster);
+  cluster.observer_data = scene.get();
+  std::lock_guard lock(mutex_);
+  scenes_[&cluster] = std::move(scene);
+}
 
 void Checker::cluster_end(sim::Cluster& cluster) {
-  delete static_cast<Scene*>(cluster.observer_data);
   cluster.observer_data = nullptr;
+  std::lock_guard lock(mutex_);
+  scenes_.erase(&cluster);
 }
 
 void Checker::issue(const sim::Warp& warp, const ptx::Instruction& inst, uint32_t, uint32_t lanes) {

@@ -6,7 +6,6 @@
 #include <string>
 #include <tuple>
 
-#include "tilewright/check/registers.h"
 #include "tilewright/check/report.h"
 #include "tilewright/sim/observer.h"
 
@@ -43,7 +42,6 @@ class Checker final : public sim::Observer {
   // `one`, `two`: where both accesses stand, as source lines or places in the program. Reported once.
   void found(Fault fault, std::string one, std::string two);
   void not_checked(std::string what);
-  const SharedRegisters& registers(const std::vector<const ptx::Instruction*>& program);
 
  private:
   static Scene& of(const sim::Warp& warp);
@@ -53,7 +51,8 @@ class Checker final : public sim::Observer {
   CheckReport report_;
   std::set<std::tuple<FaultKind, std::string, std::string>> known_;
   std::set<std::string> unchecked_;
-  std::map<const void*, std::unique_ptr<SharedRegisters>> registers_;  // by program
+  // A run that stops does not end its clusters: their scenes go with the next run or the checker.
+  std::map<const sim::Cluster*, std::unique_ptr<Scene>> scenes_;
 };
 
 }  // namespace tw::check

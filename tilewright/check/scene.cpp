@@ -28,7 +28,7 @@ Checker::Scene::Scene(Checker& owner, sim::Cluster& cluster)
       cluster_(cluster),
       actors_(2 * cluster.warps.size()),
       stamps_(1),
-      registers_(owner.registers(cluster.grid.program.code.source)) {
+      registers_(cluster.grid.program.code.source) {
   warps_.resize(cluster.warps.size());
   for (size_t i = 0; i < warps_.size(); ++i) {
     warps_[i].all.index = static_cast<uint32_t>(2 * i);
@@ -74,8 +74,7 @@ Actor& Checker::Scene::actor(const sim::Warp& warp, uint32_t lanes) {
 // All lanes meet at a barrier: each knows what any of them knew.
 void Checker::Scene::join(WarpKnowledge& w) {
   for (Actor* a : {&w.all, &w.some}) {
-    a->view.ordinary.set(a->index, a->epoch);
-    a->view.caused.set(a->index, a->epoch);
+    a->note_present();
   }
   w.all.view.join(w.some.view);
   w.all.view.tensor.join(w.some.view.tensor);
@@ -89,8 +88,7 @@ void Checker::Scene::release(const sim::Warp& warp, uint32_t lanes, View& into) 
   Actor& a = actor(warp, lanes);
   WarpKnowledge& w = knowledge(warp);
   const auto give = [&](Actor& from) {
-    from.view.ordinary.set(from.index, from.epoch);
-    from.view.caused.set(from.index, from.epoch);
+    from.note_present();
     into.join(from.view);
     ++from.epoch;
   };
@@ -205,8 +203,7 @@ void Checker::Scene::issued(const sim::AsyncOp& issued) {
   WarpKnowledge& w = knowledge(warp);
   auto op = std::make_shared<Operation>();
   op->what = issued.describe();
-  a.view.ordinary.set(a.index, a.epoch);
-  a.view.caused.set(a.index, a.epoch);
+  a.note_present();
   op->start = std::make_shared<View>(a.view);
   op->pc = issued.pc;
   const auto in_stream = [&](const std::shared_ptr<Stream>& stream) {
@@ -310,8 +307,7 @@ void Checker::Scene::access(const sim::AsyncOp& op, const sim::AsyncAccess& acce
 
 void Checker::Scene::tensor_memory(const sim::Warp& warp, int column, int columns) {
   Actor& a = actor(warp, warp.live());
-  a.view.ordinary.set(a.index, a.epoch);
-  a.view.caused.set(a.index, a.epoch);
+  a.note_present();
   Stamp s;
   s.actor = a.index;
   s.epoch = a.epoch;

@@ -22,6 +22,12 @@ struct Actor {
   std::vector<uint64_t> bulk_commits;  // operations issued at each commit
   uint64_t bulk_over = 0;              // whose reads it waited for
   uint32_t last_bulk = 0;              // where the newest was issued
+
+  // Its own present, which the others may not know yet.
+  void note_present() {
+    view.ordinary.set(index, epoch);
+    view.caused.set(index, epoch);
+  }
 };
 
 struct WarpKnowledge {
@@ -119,7 +125,7 @@ class Checker::Scene {
   std::map<BarrierKey, Barrier> barriers_;
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> wgmmas_;  // issued, by CTA and warpgroup
   std::vector<Visits> visits_;                                // by CTA rank
-  const SharedRegisters& registers_;
+  const SharedRegisters registers_;
   std::unordered_map<const sim::AsyncOp*, std::pair<uint64_t, std::shared_ptr<Operation>>> operations_;
 };
 
