@@ -2,9 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 namespace tw::tools {
 
@@ -19,19 +17,5 @@ CLI::App* add_command(CLI::App& app, Session& session, std::string name, std::st
 void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 void print_json(const nlohmann::ordered_json& value) { print(std::string_view(value.dump(2) + "\n")); }
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || (file.peek() != EOF && !(text << file.rdbuf()))) user_error({}, "cannot read {}", path);
-  return std::move(text).str();
-}
-
-void write_file(const std::string& path, std::string_view text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) user_error({}, "cannot write {}", path);
-}
 
 }  // namespace tw::tools

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "tilewright/base/error.h"
+#include "tools/files.h"
 
 namespace CLI {
 class App;
@@ -40,9 +41,7 @@ void add_bench(CLI::App& app, Session& session);
 void add_bench_gemm(CLI::App& bench, Session& session);
 void add_doctor(CLI::App& app, Session& session);
 
-void print(std::string_view text);                                // to stdout
-void print_json(const nlohmann::ordered_json& value);             // indented, with a newline
-std::string read_file(const std::string& path);                   // a user error when it cannot be read
-void write_file(const std::string& path, std::string_view text);  // a user error when it cannot be written
+void print(std::string_view text);                     // to stdout
+void print_json(const nlohmann::ordered_json& value);  // indented, with a newline
 
 }  // namespace tw::tools

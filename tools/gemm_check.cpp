@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tilewright/base/format.h"
-#include "tilewright/check/checker.h"
+#include "tilewright/check/check.h"
 #include "tilewright/runtime/random.h"
 #include "tools/compile.h"
 
@@ -14,30 +14,26 @@ using nlohmann::ordered_json;
 check::CheckReport check_gemm(const kernels::GemmKernel& kernel, Device& device, const kernels::GemmShape& s,
                               const std::vector<std::string>& schedules, report::Progress& progress) {
   if (!device.simulated()) user_error({}, "{} cannot be checked; only a simulated device can", device.name());
-  std::vector<sim::ScheduleSpec> specs;
-  for (const std::string& text : schedules) specs.push_back(sim::parse_schedule(text));
   const Compiled compiled = compile(kernel, s, device.target());
   Tensor a = device.tensor(s.dtype, {s.m, s.k}, "A"), b = device.tensor(s.dtype, {s.n, s.k}, "B");
   Tensor d = device.tensor(s.dtype, {s.m, s.n}, "D");
   fill_normal(a, 1);
   fill_normal(b, 2);
-  check::Checker checker;
-  for (size_t i = 0; i < specs.size(); ++i) {
+  check::CheckOptions options;
+  options.schedules = schedules;
+  options.progress = [&](const std::string& schedule) {
     progress.stage(
-        format("{} {} on {}: checking, schedule {}", kernel.name, to_string(s), device.name(), schedules[i]));
+        format("{} {} on {}: checking, schedule {}", kernel.name, to_string(s), device.name(), schedule));
+  };
+  const auto run = [&](const sim::RunOptions& sim) {
     d.poison();
-    checker.schedule(schedules[i]);
-    LaunchOptions options;
-    options.sim.schedule = specs[i];
-    options.sim.observer = &checker;
-    try {
-      device.launch(compiled, {a, b, d}, options);
-    } catch (const Error& e) {
-      if (!checker.take(e)) throw;
-    }
-  }
+    LaunchOptions launch;
+    launch.sim = sim;
+    device.launch(compiled, {a, b, d}, launch);
+  };
+  check::CheckReport report = check::check(run, options);
   progress.clear();
-  return checker.report();
+  return report;
 }
 
 namespace {

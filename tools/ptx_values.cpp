@@ -10,7 +10,7 @@
 #include "tilewright/base/error.h"
 #include "tilewright/base/formats.h"
 #include "tilewright/runtime/random.h"
-#include "tools/command.h"
+#include "tools/files.h"
 
 namespace tw::tools {
 namespace {

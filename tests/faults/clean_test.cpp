@@ -6,7 +6,7 @@
 
 #include "kernels/registry.h"
 #include "tilewright/base/format.h"
-#include "tilewright/check/checker.h"
+#include "tilewright/check/check.h"
 #include "tilewright/lower/lower.h"
 #include "tilewright/runtime/device.h"
 #include "tilewright/runtime/random.h"
@@ -32,16 +32,15 @@ class Clean : public ::testing::TestWithParam<Case> {
     Tensor d = device->tensor(s.dtype, {s.m, s.n}, "D");
     fill_normal(a, 1);
     fill_normal(b, 2);
-    check::Checker checker;
-    for (const std::string& schedule : schedules) {
-      checker.schedule(schedule);
+    const auto run = [&](const sim::RunOptions& sim) {
       d.poison();
-      LaunchOptions options;
-      options.sim.schedule = sim::parse_schedule(schedule);
-      options.sim.observer = &checker;
-      device->launch(kernel, {a, b, d}, options);
-    }
-    const check::CheckReport report = checker.report();
+      LaunchOptions launch;
+      launch.sim = sim;
+      device->launch(kernel, {a, b, d}, launch);
+    };
+    check::CheckOptions options;
+    options.schedules = schedules;
+    const check::CheckReport report = check::check(run, options);
     EXPECT_EQ(report.verdict, check::Verdict::clean)
         << format("{} x {} x {}\n", s.m, s.n, s.k) << check::to_text(report);
   }

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "kernels/registry.h"
-#include "tilewright/check/checker.h"
+#include "tilewright/check/check.h"
 #include "tilewright/lower/lower.h"
 #include "tilewright/runtime/device.h"
 #include "tilewright/runtime/random.h"
@@ -67,21 +67,16 @@ TEST_P(Mutation, NoHandOffIsMissed) {
   fill_normal(a, 1);
   fill_normal(b, 2);
   const auto check = [&](const Compiled& k) {
-    check::Checker checker;
-    for (const char* schedule : {"late", "eager", "random:1"}) {
-      checker.schedule(schedule);
+    check::CheckOptions options;
+    options.schedules = {"late", "eager", "random:1"};
+    options.stop_at_first = true;
+    const auto run = [&](const sim::RunOptions& sim) {
       d.poison();
-      LaunchOptions options;
-      options.sim.schedule = sim::parse_schedule(schedule);
-      options.sim.observer = &checker;
-      try {
-        device->launch(k, {a, b, d}, options);
-      } catch (const Error& e) {
-        if (!checker.take(e)) throw;
-      }
-      if (!checker.report().faults.empty()) break;
-    }
-    return checker.report();
+      LaunchOptions launch;
+      launch.sim = sim;
+      device->launch(k, {a, b, d}, launch);
+    };
+    return check::check(run, options);
   };
   const check::CheckReport whole = check(kernel);
   ASSERT_EQ(whole.verdict, check::Verdict::clean) << check::to_text(whole);

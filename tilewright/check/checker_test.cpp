@@ -1,4 +1,5 @@
 #include "tilewright/check/checker.h"
+#include "tilewright/check/check.h"
 
 #include <gtest/gtest.h>
 
@@ -16,23 +17,14 @@ CheckReport check(std::string_view body, uint32_t threads = 64, std::string_view
                   std::vector<std::byte> arguments = {}, sim::GlobalMemory* memory = nullptr) {
   sim::Program program = compile(module_text(params, body));
   sim::GlobalMemory own;
-  Checker checker;
-  for (const char* schedule : {"eager", "late", "random:1", "random:2"}) {
-    checker.schedule(schedule);
-    sim::Launch launch;
-    launch.grid = launch.cluster = {1, 1, 1};
-    launch.block = {threads, 1, 1};
-    launch.params = arguments;
-    sim::RunOptions options;
-    options.schedule = sim::parse_schedule(schedule);
-    options.observer = &checker;
-    try {
-      program.run(launch, memory ? *memory : own, options);
-    } catch (const Error& e) {
-      if (!checker.take(e)) throw;
-    }
-  }
-  return checker.report();
+  sim::Launch launch;
+  launch.grid = launch.cluster = {1, 1, 1};
+  launch.block = {threads, 1, 1};
+  launch.params = arguments;
+  CheckOptions options;
+  options.schedules = {"eager", "late", "random:1", "random:2"};
+  return check::check([&](const sim::RunOptions& sim) { program.run(launch, memory ? *memory : own, sim); },
+                      options);
 }
 
 void expect_clean(const CheckReport& r) { EXPECT_EQ(r.verdict, Verdict::clean) << to_text(r); }

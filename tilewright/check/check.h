@@ -1,0 +1,28 @@
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tilewright/check/report.h"
+#include "tilewright/sim/simulator.h"
+
+namespace tw::check {
+
+struct CheckOptions {
+  // One run each, in the forms of sim::parse_schedule.
+  std::vector<std::string> schedules{"eager", "late", "random:1"};
+  bool stop_at_first = false;  // no further schedule once something was found
+  // Before each run: which schedule it will have.
+  std::function<void(const std::string& schedule)> progress = nullptr;
+};
+
+// Checks whatever `run` launches in the simulator with the options it is given:
+//
+//   check([&](const sim::RunOptions& sim) { device->launch(kernel, {a, b, d}, {.sim = sim}); });
+//
+// What the simulator stops at (undefined behaviour, a deadlock) becomes a fault of the report. Other errors,
+// a launch that breaks a rule for one, are thrown; so is a user error for a schedule that there is not,
+// before anything runs.
+CheckReport check(const std::function<void(const sim::RunOptions&)>& run, const CheckOptions& options = {});
+
+}  // namespace tw::check
