@@ -1,0 +1,95 @@
+#include "tests/faults/pair.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/assemble.h"
+#include "tilewright/ptx/parser.h"
+#include "tools/ptx_check.h"
+
+namespace tw::faults {
+
+std::string Pair::kind() const {
+  const std::string& text = head.at("expect");
+  return text.substr(0, text.find(": "));
+}
+
+std::string Pair::message_part() const {
+  const std::string& text = head.at("expect");
+  const size_t colon = text.find(": ");
+  return colon == std::string::npos ? "" : text.substr(colon + 2);
+}
+
+std::string Pair::text(Variant v) const {
+  const std::string other = v == Variant::faulty ? "// mended" : "// faulty";
+  std::string out;
+  for (const std::string& line : lines) out += (line.ends_with(other) ? "" : line) + "\n";
+  return out;
+}
+
+Pair read_pair(std::istream& in, std::string path, std::string_view end) {
+  Pair p;
+  p.path = std::move(path);
+  for (std::string line; std::getline(in, line);) {
+    if (!end.empty() && line == end) break;
+    if (const size_t colon = line.find(": "); line.starts_with("// ") && colon != std::string::npos)
+      p.head.emplace(line.substr(3, colon - 3), line.substr(colon + 2));
+    p.lines.push_back(std::move(line));
+  }
+  if (!p.head.contains("launch")) throw std::runtime_error(p.path + " has no launch");
+  return p;
+}
+
+check::CheckReport check_pair(const Pair& p, Variant v) {
+  const ptx::Module module = ptx::parse(p.text(v), p.path);
+  const tools::LaunchSpec launch = tools::parse_launch(p.head.at("launch"), p.path);
+  const auto device = Device::open(tools::default_device(module));
+  report::Progress silent(false);
+  return tools::check_ptx(module, launch, *device, {"eager", "late", "random:1", "random:2"}, silent);
+}
+
+namespace {
+
+void expect_refused(const Pair& p) {
+  try {
+    check_pair(p, Variant::faulty);
+    ADD_FAILURE() << "not refused";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::user) << e.what();
+    EXPECT_NE(std::string(e.what()).find(p.message_part()), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace
+
+void expect_named(const Pair& p) {
+  if (p.kind() == "refused") return expect_refused(p);
+  const check::CheckReport report = check_pair(p, Variant::faulty);
+  EXPECT_EQ(report.verdict, check::Verdict::faults) << check::to_text(report);
+  EXPECT_TRUE(std::any_of(report.faults.begin(), report.faults.end(),
+                          [&](const check::Fault& f) {
+                            return check::name(f.kind) == p.kind() &&
+                                   f.message.find(p.message_part()) != std::string::npos;
+                          }))
+      << "expected " << p.head.at("expect") << "\n"
+      << check::to_text(report);
+}
+
+void expect_clean(const Pair& p) {
+  const check::CheckReport report = check_pair(p, Variant::mended);
+  EXPECT_EQ(report.verdict, check::Verdict::clean) << check::to_text(report);
+}
+
+void expect_assembles(const Pair& p) {
+  const auto arch = [](const std::string& text) {
+    const size_t at = text.find(".target ") + 8;
+    return text.substr(at, text.find_first_of(" ,\n", at) - at);
+  };
+  for (const Variant v : {Variant::mended, Variant::faulty}) {
+    if (v == Variant::faulty && p.head.contains("assembles")) continue;
+    EXPECT_TRUE(testing::assembles(p.text(v), arch(p.text(v))));
+  }
+}
+
+}  // namespace tw::faults
