@@ -63,7 +63,8 @@ ordered_json to_json(const check::CheckReport& report) {
                       {"message", f.message},
                       {"at", place(f.loc)},
                       {"notes", notes},
-                      {"schedule", f.schedule}});
+                      {"schedule", f.schedule},
+                      {"explained_in", check::page(f.kind)}});
   }
   return {{"verdict", check::name(report.verdict)},
           {"faults", faults},
@@ -78,7 +79,7 @@ ordered_json to_sarif(const check::CheckReport& report) {
     const std::string rule = check::name(f.kind);
     if (std::find(known.begin(), known.end(), rule) == known.end()) {
       known.push_back(rule);
-      rules.push_back({{"id", rule}});
+      rules.push_back({{"id", rule}, {"help", {{"text", "see " + check::page(f.kind)}}}});
     }
     ordered_json r{{"ruleId", rule}, {"level", "error"}};
     std::string text = f.message;

@@ -1,5 +1,7 @@
 #include "tilewright/check/report.h"
 
+#include <set>
+
 #include "tilewright/base/format.h"
 
 namespace tw::check {
@@ -28,14 +30,24 @@ const char* name(FaultKind k) {
   return "?";
 }
 
+std::string page(FaultKind k) {
+  std::string file = name(k);
+  for (char& c : file)
+    if (c == ' ' || c == '.') c = '-';
+  return format("docs/faults/{}.md", file);
+}
+
 std::string to_text(const CheckReport& report) {
   std::string text;
+  std::set<std::string> pages;
   for (const Fault& f : report.faults) {
     text += format("{}{}: {}\n", f.loc ? to_string(f.loc) + ": " : "", name(f.kind), f.message);
     for (const Note& n : f.notes)
       text += format("  {}note: {}\n", n.loc ? to_string(n.loc) + ": " : "", n.message);
     text += format("  note: found under schedule {}\n", f.schedule);
+    pages.insert(page(f.kind));
   }
+  for (const std::string& p : pages) text += format("see {}\n", p);
   for (const std::string& what : report.not_checked) text += format("not checked: {}\n", what);
   std::string schedules;
   for (const std::string& s : report.schedules) schedules += (schedules.empty() ? "" : ", ") + s;

@@ -25,6 +25,8 @@ enum class FaultKind : uint8_t {
   deadlock,      // nothing can move any more
 };
 const char* name(FaultKind k);
+// The page that explains the kind, from the project's root: "docs/faults/race.md".
+std::string page(FaultKind k);
 
 struct Fault {
   FaultKind kind = FaultKind::race;
