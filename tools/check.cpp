@@ -8,6 +8,7 @@
 #include "tools/compile.h"
 #include "tools/gemm_check.h"
 #include "tools/ptx_check.h"
+#include "tools/source_quote.h"
 
 namespace tw::tools {
 
@@ -45,7 +46,7 @@ void check(Session& session, const Options& o) {
   const check::CheckReport report = check_any(o, progress);
   if (!o.sarif.empty()) write_file(o.sarif, to_sarif(report).dump(2) + "\n");
   if (session.json) print_json(to_json(report));
-  else print(check::to_text(report));
+  else print(check::to_text(report, SourceQuotes()));
   session.exit = report.verdict == check::Verdict::clean    ? all_right
                  : report.verdict == check::Verdict::faults ? bad_outcome
                                                             : misuse;

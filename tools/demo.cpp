@@ -13,6 +13,7 @@
 #include "tools/compile.h"
 #include "tools/gemm_check.h"
 #include "tools/gemm_run.h"
+#include "tools/source_quote.h"
 
 namespace tw::tools {
 
@@ -107,7 +108,8 @@ void demo(Session& session, const std::vector<std::string>& on) {
   print(table.text(report::style_for(stdout)));
   for (const Line& l : lines)
     if (!l.outcome) print(format("\n{} on {}:\n{}\n", l.kernel->name, l.device, l.error));
-    else if (!l.good()) print(format("\n{} on {}:\n{}", l.kernel->name, l.device, check::to_text(l.checked)));
+    else if (!l.good())
+      print(format("\n{} on {}:\n{}", l.kernel->name, l.device, check::to_text(l.checked, SourceQuotes())));
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   print(format(
       "\n{} of {} right and clean in {}. Errors are relative to an fp64 reference (limit {:.0e}), before "

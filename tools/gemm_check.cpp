@@ -40,13 +40,13 @@ namespace {
 
 ordered_json place(const SourceLoc& loc) {
   if (!loc) return nullptr;
-  return {{"file", loc.file}, {"line", loc.line}, {"column", loc.column}};
+  return {{"file", shown_file(loc)}, {"line", loc.line}, {"column", loc.column}};
 }
 
 ordered_json sarif_location(const SourceLoc& loc, const std::string& message) {
   ordered_json j{
       {"physicalLocation",
-       {{"artifactLocation", {{"uri", loc.file}}},
+       {{"artifactLocation", {{"uri", shown_file(loc)}}},
         {"region", {{"startLine", loc.line}, {"startColumn", std::max<uint32_t>(1, loc.column)}}}}}};
   if (!message.empty()) j["message"] = {{"text", message}};
   return j;

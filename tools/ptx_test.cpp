@@ -84,9 +84,10 @@ class TwPtx : public testing::Test {
   }
 
   // In the folder of the test's files.
-  Outcome tw(const std::string& arguments) const {
+  Outcome tw(const std::string& arguments, const std::string& command = "ptx") const {
     const int status = std::system(
-        ("cd '" + folder_.string() + "' && '" TW_BINARY "' ptx " + arguments + " >out 2>err").c_str());
+        ("cd '" + folder_.string() + "' && '" TW_BINARY "' " + command + " " + arguments + " >out 2>err")
+            .c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, slurp(folder_ / "out"), slurp(folder_ / "err")};
   }
   json report(const std::string& arguments, int code = 0) const {
@@ -303,6 +304,13 @@ TEST_F(TwPtx, NamesSharedMemory) {
             "CTA rank 0");
   write("l.json", R"({"names": {"shared": [{"name": "ring", "begin": 0, "end": 64, "stages": 16}]}})");
   EXPECT_NE(tw("s.ptx --launch l.json").err.find("written: ring[2] (offset 8)"), std::string::npos);
+  // The checker shows the line.
+  const Outcome checked = tw("s.ptx", "check");
+  EXPECT_EQ(checked.code, 1);
+  EXPECT_NE(checked.out.find("\n    7 |   ld.shared.u32 %r1, [_ZZ1eE4tile+8];\n      |   ^\n"),
+            std::string::npos)
+      << checked.out;
+  EXPECT_NE(checked.out.find("see docs/faults/undefined-behaviour.md"), std::string::npos);
 }
 
 }  // namespace

@@ -25,7 +25,9 @@ struct SourceLoc {
 // Keeps one copy of `text` for the whole program; thread-safe.
 std::string_view intern(std::string_view text);
 
-// "gemm/step1.cpp:42:7"; the path is shown from the project's root when it lies below it.
+// The file's path from the project's root when it lies below it, else as it is.
+std::string_view shown_file(const SourceLoc& loc);
+// "gemm/step1.cpp:42:7", of the shown file.
 std::string to_string(const SourceLoc& loc);
 
 }  // namespace tw

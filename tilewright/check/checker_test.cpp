@@ -73,6 +73,18 @@ TEST(Checker, AnArriveGivesOnlyItsOwnLanesWrites) {
   expect_fault(check(exchange(arrive + kWait)), FaultKind::race, "ld.shared.b32 reads it");
 }
 
+// Where a barrier is told of the earlier access and nobody waits for it, the report names that barrier.
+TEST(Checker, TheMissedHandOverIsNamed) {
+  const CheckReport r = check(exchange("bar.warp.sync -1; @%e mbarrier.arrive.shared.b64 %s, [bar];"));
+  bool named = false;
+  for (const Fault& f : r.faults)
+    for (const Note& n : f.notes)
+      named |= n.message ==
+               "bar is signalled after the earlier access (phase 0), but CTA (0, 0, 0), warp 1 has not "
+               "waited for that";
+  EXPECT_TRUE(named) << to_text(r);
+}
+
 // B26, B31: threads write, the copy engine reads.
 std::string store(std::string_view fence, std::string_view wait) {
   return tw::format(R"(

@@ -37,13 +37,15 @@ std::string page(FaultKind k) {
   return format("docs/faults/{}.md", file);
 }
 
-std::string to_text(const CheckReport& report) {
+std::string to_text(const CheckReport& report, const std::function<std::string(const SourceLoc&)>& quote) {
+  const auto source = [&](const SourceLoc& loc) { return quote && loc ? quote(loc) : std::string(); };
   std::string text;
   std::set<std::string> pages;
   for (const Fault& f : report.faults) {
     text += format("{}{}: {}\n", f.loc ? to_string(f.loc) + ": " : "", name(f.kind), f.message);
+    text += source(f.loc);
     for (const Note& n : f.notes)
-      text += format("  {}note: {}\n", n.loc ? to_string(n.loc) + ": " : "", n.message);
+      text += format("  {}note: {}\n", n.loc ? to_string(n.loc) + ": " : "", n.message) + source(n.loc);
     text += format("  note: found under schedule {}\n", f.schedule);
     pages.insert(page(f.kind));
   }

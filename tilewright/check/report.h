@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,8 @@ struct CheckReport {
   std::vector<std::string> schedules;    // that ran
 };
 
-std::string to_text(const CheckReport& report);
+// quote(loc), where given, shows the source line below the sentence that names it.
+std::string to_text(const CheckReport& report,
+                    const std::function<std::string(const SourceLoc&)>& quote = nullptr);
 
 }  // namespace tw::check

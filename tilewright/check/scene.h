@@ -111,6 +111,7 @@ class Checker::Scene {
   void report(Order how, const Stamp& earlier, const Stamp& later, const sim::Cta& cta, bool tensor,
               uint64_t at);
   std::string describe(const Stamp& s) const;
+  std::string hand_over_of(const Stamp& earlier, const Stamp& later) const;
   std::string where(const sim::Warp& warp, uint32_t pc) const;  // "CTA (0, 0, 0), warp 4, role mma"
   std::string name_of(const sim::Cta& cta, bool tensor, uint64_t at) const;
   Memories& memories(const sim::Cta& cta) { return memories_[cta.rank]; }

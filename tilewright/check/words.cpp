@@ -5,6 +5,8 @@
 // What the checker says.
 namespace tw::check {
 
+using sim::BarrierEvent;
+
 std::string Checker::Scene::name_of(const sim::Cta& cta, bool tensor, uint64_t at) const {
   if (!tensor) return cta.name_of_shared(static_cast<uint32_t>(at));
   const auto column = at / sim::TensorMemory::kLanes;
@@ -28,6 +30,29 @@ std::string Checker::Scene::where(const sim::Warp& warp, uint32_t pc) const {
   if (inst && names && inst->role >= 0 && static_cast<size_t>(inst->role) < names->roles.size())
     role = tw::format(", role {}", names->roles[static_cast<size_t>(inst->role)]);
   return tw::format("{}, warp {}{}", warp.cta().name(), warp.index(), role);
+}
+
+// Which barrier was told of the earlier access, so that the later thread could have waited for it.
+std::string Checker::Scene::hand_over_of(const Stamp& earlier, const Stamp& later) const {
+  for (const auto& [key, barrier] : barriers_) {
+    const auto& [object, cta, id] = key;
+    if (static_cast<BarrierEvent::Object>(object) != BarrierEvent::Object::mbarrier) continue;
+    for (const auto& [number, phase] : barrier.phases) {
+      bool told = earlier.op ? earlier.op->over(!earlier.write, phase.view.caused)
+                             : phase.view.ordinary[earlier.actor] >= earlier.epoch;
+      for (const auto& op : phase.operations)
+        told |=
+            earlier.op && earlier.op->done && op->done == earlier.op->done && op->index >= earlier.op->index;
+      if (told)
+        return tw::format(
+            "{} is signalled after the earlier access (phase {}), but {} has not waited for that",
+            cta->name_of_shared(id), number, where(*later.warp, later.pc));
+    }
+  }
+  return earlier.op
+             ? "no barrier has been told of its completion: wait for that (mbarrier, group or wait) first"
+             : "no mbarrier has been told of it: the earlier thread arrives on a barrier, the later one "
+               "waits";
 }
 
 void Checker::Scene::found(FaultKind kind, uint32_t pc, std::string message, uint32_t other,
@@ -56,8 +81,7 @@ void Checker::Scene::report(Order how, const Stamp& earlier, const Stamp& later,
     case Order::ordered: return;
     case Order::unordered:
       message = tw::format("{}: {}, and nothing orders this after an earlier access", place, what);
-      advice = earlier.op ? "wait for the earlier operation's completion (mbarrier, group or wait) first"
-                          : "hand over with a barrier: the earlier thread arrives, the later one waits";
+      advice = hand_over_of(earlier, later);
       break;
     case Order::no_proxy_fence:
       kind = FaultKind::proxy_fence;
