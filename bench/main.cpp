@@ -64,7 +64,7 @@ std::vector<Result> large_ratio(int rounds) {
 }
 
 struct Options {
-  bool json = false, large = false;
+  bool json = false, large = false, checker = false;
 };
 
 int run(const Options& options) {
@@ -74,11 +74,15 @@ int run(const Options& options) {
   std::vector<Result> results;
   if (options.large) {
     results = large_ratio(3);
+  } else if (options.checker) {
+    results = checker_results(5);
   } else {
     constexpr int rounds = 11;
     results = ratios(rounds);
     progress.stage("measuring the simulator");
     for (Result& r : simulator_results(rounds)) results.push_back(std::move(r));
+    progress.stage("measuring the checker");
+    for (Result& r : checker_results(rounds)) results.push_back(std::move(r));
   }
   progress.clear();
   if (json) {
@@ -104,8 +108,10 @@ int main(int argc, char** argv) try {
       options.json = true;
     } else if (word == "--large") {
       options.large = true;
+    } else if (word == "--checker") {
+      options.checker = true;
     } else {
-      std::fputs("usage: tw_bench [--json] [--large]\n", stderr);
+      std::fputs("usage: tw_bench [--json] [--large | --checker]\n", stderr);
       return 2;
     }
   }

@@ -5,6 +5,7 @@
 #include "bench/instructions.h"
 #include "kernels/registry.h"
 #include "tilewright/base/format.h"
+#include "tilewright/check/check.h"
 #include "tilewright/lower/lower.h"
 #include "tilewright/runtime/device.h"
 #include "tilewright/runtime/random.h"
@@ -16,8 +17,8 @@ Body matrix_tile() {
   return [] { return sim::time_matrix_tile(128, 128, 64, 20); };
 }
 
-Body simulated_gemm(const kernels::GemmKernel& kernel, int64_t extent) {
-  const auto device = Device::open("sim:b200");
+Body simulated_gemm(const kernels::GemmKernel& kernel, int64_t extent, const std::string& on, bool checked) {
+  const auto device = Device::open(on);
   const kernels::GemmShape shape{extent, extent, extent, DType::f16};
   const Compiled compiled = lower(kernel.build(shape, device->target()));
   Tensor a = device->tensor(DType::f16, {shape.m, shape.k}, "A");
@@ -25,7 +26,12 @@ Body simulated_gemm(const kernels::GemmKernel& kernel, int64_t extent) {
   const Tensor d = device->tensor(DType::f16, {shape.m, shape.n}, "D");
   fill_normal(a, 1);
   fill_normal(b, 2);
-  return fastest_of(1, [=] { device->launch(compiled, {a, b, d}); });
+  const auto launch = [=](const sim::RunOptions& sim) { device->launch(compiled, {a, b, d}, {.sim = sim}); };
+  if (!checked) return fastest_of(1, [=] { launch({}); });
+  return fastest_of(1, [=] {
+    if (check::check(launch, {.schedules = {"eager"}}).verdict != check::Verdict::clean)
+      internal_error({}, "{} is not clean", kernel.name);
+  });
 }
 
 Body step3() { return simulated_gemm(kernels::gemm_kernel("gemm.step3"), step3_extent); }
@@ -83,6 +89,20 @@ std::vector<Result> instruction_results(int rounds) {
 }
 
 }  // namespace
+
+std::vector<Result> checker_results(int rounds) {
+  const kernels::GemmKernel& kernel = kernels::gemm_kernel("gemm.step9");
+  std::vector<Result> results;
+  for (const std::string device : {"sim:b200", "sim:h200"}) {
+    const auto t = interleaved({simulated_gemm(kernel, checked_extent, device),
+                                simulated_gemm(kernel, checked_extent, device, true)},
+                               rounds);
+    const std::string name = "check." + device.substr(4);
+    results.push_back({name, format("check of {} 1024^3 on {}", kernel.name, device), t[1] * 1e3, "ms"});
+    results.push_back({name + ".ratio", "  against the plain simulation, time", t[1] / t[0], "x", 4.0});
+  }
+  return results;
+}
 
 std::vector<Result> simulator_results(int rounds) {
   const auto t =

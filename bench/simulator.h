@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "bench/harness.h"
@@ -13,8 +14,9 @@ namespace tw::bench {
 inline constexpr double tile_flops = 2.0 * 128 * 128 * 64;
 Body matrix_tile();
 
-// A square f16 product on sim:b200, all of a launch.
-Body simulated_gemm(const kernels::GemmKernel& kernel, int64_t extent);
+// A square f16 product, all of a launch; `checked`: one schedule of the checker.
+Body simulated_gemm(const kernels::GemmKernel& kernel, int64_t extent, const std::string& on = "sim:b200",
+                    bool checked = false);
 
 // gemm.step3 at 1024^3.
 inline constexpr int64_t step3_extent = 1024;
@@ -28,6 +30,10 @@ Body instruction(const Instruction& which);
 
 // C++ to PTX text of every kernel for every architecture it is written for: the slowest of them.
 Body slowest_compilation();
+
+// What the checker costs: gemm.step9 at 1024^3, checked under one schedule, against the plain simulation.
+inline constexpr int64_t checked_extent = 1024;
+std::vector<Result> checker_results(int rounds);
 
 // The measurements that need no yardstick, for `tw bench sim`.
 std::vector<Result> simulator_results(int rounds);

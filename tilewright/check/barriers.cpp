@@ -55,10 +55,11 @@ void Checker::Scene::arrive(const BarrierEvent& e, Barrier& b) {
   if (e.op || remote) require_init_fence(e, b);
   if (e.op) {
     if (&e.op->warp->cta() != e.cta) p.visitor = e.op->pc;
-    if (auto it = operations_.find(e.op); it != operations_.end()) p.operations.push_back(it->second.second);
+    if (auto it = in_flight_.find(e.op); it != in_flight_.end()) p.operations.push_back(it->second);
     return;
   }
   WarpKnowledge& w = knowledge(*e.warp);
+  if (e.object == Object::mbarrier) require_one_phase(e, b);
   // Lanes that arrive together tell it one by one.
   const std::pair<uint64_t, const void*> now{w.instructions, &p};
   if (w.released == now) return;
@@ -69,6 +70,22 @@ void Checker::Scene::arrive(const BarrierEvent& e, Barrier& b) {
     visits_[e.cta->rank].arrivals[a.index] = {a.epoch, e.warp->pc()};
   }
   release(*e.warp, w.lanes, p.view);
+}
+
+// Lanes that arrive together mean one phase: else the count is not that of those who arrive, and what the
+// later lanes did is not handed over.
+void Checker::Scene::require_one_phase(const BarrierEvent& e, Barrier& b) {
+  const uint64_t now = knowledge(*e.warp).instructions;
+  const bool split = b.arriving == e.warp && b.instruction == now && b.arriving_phase != e.phase;
+  b.arriving = e.warp, b.instruction = now, b.arriving_phase = e.phase;
+  if (!split) return;
+  found(FaultKind::lapping, e.warp->pc(),
+        tw::format("{}: phase {} completes in the middle of an arrival of {}, whose other lanes count for "
+                   "phase {}",
+                   e.cta->name_of_shared(e.id), e.phase - 1, where(*e.warp, e.warp->pc()), e.phase),
+        0, {},
+        "initialise the barrier with the number of threads that arrive in a phase (PTX ISA, "
+        "\"mbarrier.init\")");
 }
 
 // "mbarrier.init", "fence.mbarrier_init": the async proxy and other CTAs see the object only after a fence.
@@ -143,6 +160,12 @@ void Checker::Scene::exited(const sim::Warp& warp) {
             tw::format("an arrival from another CTA may reach {} after it has ended", warp.cta().name()), 0,
             {}, "meet at a cluster barrier before leaving");
   require_signals_seen(warp.cta(), visits.at_end);
+  for (const auto& op : visits.copies)
+    if (!op->over(false, visits.at_end.caused))
+      found(FaultKind::exit, op->pc,
+            tw::format("{} may still write the shared memory of {} when it has ended", op->what,
+                       warp.cta().name()),
+            0, {}, "wait for every copy before leaving, also for one whose bytes nobody needs");
   for (const auto& op : visits.operations)
     if (!op->over(false, visits.at_end.caused))
       found(FaultKind::exit, op->pc,

@@ -93,6 +93,9 @@ void Checker::async_issued(const sim::AsyncOp& op) { of(*op.warp).issued(op); }
 void Checker::async_access(const sim::AsyncOp& op, const sim::AsyncAccess& access) {
   of(*op.warp).access(op, access);
 }
+void Checker::async_reached(const sim::AsyncOp& op, sim::Milestone milestone) {
+  if (milestone == sim::Milestone::signalled) of(*op.warp).signalled(op);
+}
 void Checker::barrier(const sim::BarrierEvent& event) {
   if (event.warp) of(*event.warp).barrier(event);
 }

@@ -36,6 +36,7 @@ class Checker final : public sim::Observer {
   void warp_state(const sim::Warp& warp, sim::WarpState state, uint32_t lanes) override;
   void async_issued(const sim::AsyncOp& op) override;
   void async_access(const sim::AsyncOp& op, const sim::AsyncAccess& access) override;
+  void async_reached(const sim::AsyncOp& op, sim::Milestone milestone) override;
   void barrier(const sim::BarrierEvent& event) override;
 
   class Scene;  // what is known of one cluster

@@ -1,5 +1,8 @@
 #include "tilewright/check/history.h"
 
+#include <algorithm>
+#include <unordered_map>
+
 namespace tw::check {
 namespace {
 
@@ -20,6 +23,65 @@ bool Operation::over(bool reads_only, const Clock& knows) const {
   for (const auto& part : parts)
     if (!part->over(index, knows)) return false;
   return !parts.empty() || (reads_only && read ? read : done)->over(index, knows);
+}
+
+void Stream::keep(const std::vector<uint64_t>& indices) {
+  // Of what an actor saw between two of the operations, the first counts: it is the easiest to have heard of.
+  std::unordered_map<uint32_t, uint64_t> covered;  // by actor: operations below this place
+  std::erase_if(seen_, [&](const Seen& s) {
+    const auto now =
+        static_cast<uint64_t>(std::upper_bound(indices.begin(), indices.end(), s.up_to) - indices.begin());
+    uint64_t& before = covered[s.actor];
+    if (now <= before) return true;
+    before = now;
+    return false;
+  });
+}
+
+std::shared_ptr<Operation> Operations::make() {
+  auto op = std::make_shared<Operation>();
+  all_.push_back(op);
+  return op;
+}
+
+void Operations::prune(const std::vector<Stream*>& lasting) {
+  std::unordered_map<Stream*, std::vector<uint64_t>> used;
+  for (Stream* stream : lasting) used[stream];
+  std::erase_if(all_, [&](const std::weak_ptr<Operation>& weak) {
+    const auto op = weak.lock();
+    if (!op) return true;
+    for (const auto& part : op->parts) used[part.get()].push_back(op->index);
+    if (op->done) used[op->done.get()].push_back(op->index);
+    if (op->read) used[op->read.get()].push_back(op->index);
+    return false;
+  });
+  for (auto& [stream, indices] : used) {
+    std::sort(indices.begin(), indices.end());
+    stream->keep(indices);
+  }
+}
+
+uint32_t Stamps::number(Stamp s) {
+  const Stamp& last = all_.back();
+  if (all_.size() == 1 || last.op != s.op || last.actor != s.actor || last.epoch != s.epoch ||
+      last.pc != s.pc || last.write != s.write || last.atomic != s.atomic || last.proxy != s.proxy)
+    all_.push_back(std::move(s));
+  return static_cast<uint32_t>(all_.size() - 1);
+}
+
+void Stamps::prune(const std::vector<Shadow*>& shadows) {
+  std::vector<uint32_t> fresh(all_.size());
+  for (Shadow* shadow : shadows) shadow->each_stamp([&](uint32_t& stamp) { fresh[stamp] = 1; });
+  uint32_t kept = 1;
+  for (uint32_t i = 1; i < all_.size(); ++i) {
+    if (!fresh[i]) continue;
+    fresh[i] = kept;
+    if (kept != i) all_[kept] = std::move(all_[i]);
+    ++kept;
+  }
+  all_.resize(kept);
+  for (Shadow* shadow : shadows) shadow->each_stamp([&](uint32_t& stamp) { stamp = fresh[stamp]; });
+  limit_ = std::max(limit_, 2 * all_.size());
 }
 
 Order order(const Stamp& earlier, const Stamp& later, const View& view) {

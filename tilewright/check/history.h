@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tilewright/check/clock.h"
+#include "tilewright/check/shadow.h"
 #include "tilewright/sim/observer.h"
 
 // Who did what when in one cluster, as far as shadow memory still refers to it.
@@ -14,13 +15,20 @@ namespace tw::check {
 // single copy. Whoever waits learns that all up to an index are over.
 class Stream {
  public:
-  void acquired(uint32_t actor, uint32_t epoch, uint64_t up_to) { seen_.push_back({actor, epoch, up_to}); }
+  void acquired(uint32_t actor, uint32_t epoch, uint64_t up_to) {
+    if (seen_.empty() || seen_.back().actor != actor || seen_.back().up_to != up_to)
+      seen_.push_back({actor, epoch, up_to});
+  }
   // Whether someone learned that operation `index` is over, early enough for `knows` to follow.
   bool over(uint64_t index, const Clock& knows) const {
     for (size_t i = seen_.size(); i-- > 0;)
       if (seen_[i].up_to >= index && seen_[i].epoch <= knows[seen_[i].actor]) return true;
     return false;
   }
+  // Forgets what no longer makes a difference when over() is asked only for these operations (ascending) and
+  // later ones.
+  void keep(const std::vector<uint64_t>& indices);
+  size_t size() const { return seen_.size(); }
   uint64_t issued = 0;
 
  private:
@@ -41,10 +49,25 @@ struct Operation {
   std::vector<std::shared_ptr<Stream>> parts;  // wgmma, instead: each warp waits for its own
   uint64_t index = 1;                          // in the streams
   uint32_t pc = 0;
+  bool bulk = false;               // a copy by the copy engine
+  bool ordinary = false;           // a store of a thread that completes later, of the generic proxy
   const void* pipeline = nullptr;  // operations of one pipeline follow each other by themselves
 
   // Whether it is over, in its reads or altogether, for one who knows this much.
   bool over(bool reads_only, const Clock& knows) const;
+};
+
+// The operations of a cluster that something still refers to.
+class Operations {
+ public:
+  std::shared_ptr<Operation> make();
+  // Forgets those that are gone, and what their streams knew of them alone. `lasting`: the streams that
+  // outlive their operations.
+  void prune(const std::vector<Stream*>& lasting);
+  size_t size() const { return all_.size(); }
+
+ private:
+  std::vector<std::weak_ptr<Operation>> all_;
 };
 
 // One access, or all a warp made in one epoch at one instruction.
@@ -55,6 +78,27 @@ struct Stamp {
   std::shared_ptr<const Operation> op;  // null: an ordinary access
   Proxy proxy = Proxy::generic;
   bool write = false, atomic = false;
+};
+
+// Stamps by number. A number is valid until the next prune.
+class Stamps {
+ public:
+  // The number of this stamp: that of the last one, if it is the same.
+  uint32_t number(Stamp s);
+  const Stamp& operator[](uint32_t number) const { return all_[number]; }
+  // The access is done again, by `op` at `pc`.
+  void repeat(uint32_t number, std::shared_ptr<const Operation> op, uint32_t pc) {
+    all_[number].op = std::move(op);
+    all_[number].pc = pc;
+  }
+  bool full() const { return all_.size() >= limit_; }
+  size_t size() const { return all_.size() - 1; }
+  // Forgets all that no shadow refers to, and numbers the others anew.
+  void prune(const std::vector<Shadow*>& shadows);
+
+ private:
+  std::vector<Stamp> all_{1};  // 0 is none
+  size_t limit_ = size_t{1} << 16;
 };
 
 enum class Order : uint8_t { ordered, unordered, no_proxy_fence, no_tensor_fence };

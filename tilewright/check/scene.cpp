@@ -16,6 +16,12 @@ uint64_t groups(const ptx::Instruction& inst) {
   return n ? n->bits : 0;
 }
 
+void remember(std::vector<std::shared_ptr<const Operation>>& newest, const std::shared_ptr<Operation>& op) {
+  constexpr size_t kKept = 32;
+  if (newest.empty() || newest.back() != op) newest.push_back(op);
+  if (newest.size() > kKept) newest.erase(newest.begin());
+}
+
 // Operations issued at the commit that all but the newest `pending` groups end with.
 uint64_t covered(const std::vector<uint64_t>& commits, uint64_t pending) {
   return commits.size() > pending ? commits[commits.size() - 1 - pending] : 0;
@@ -27,7 +33,6 @@ Checker::Scene::Scene(Checker& owner, sim::Cluster& cluster)
     : owner_(owner),
       cluster_(cluster),
       actors_(2 * cluster.warps.size()),
-      stamps_(1),
       registers_(cluster.grid.program.code.source) {
   warps_.resize(cluster.warps.size());
   for (size_t i = 0; i < warps_.size(); ++i) {
@@ -37,7 +42,8 @@ Checker::Scene::Scene(Checker& owner, sim::Cluster& cluster)
   }
   for (size_t i = 0; i < cluster.ctas.size(); ++i)
     memories_.push_back({Shadow(cluster.ctas[i]->shared.size()),
-                         Shadow(uint64_t{sim::TensorMemory::kLanes} * sim::TensorMemory::kColumns)});
+                         Shadow(uint64_t{sim::TensorMemory::kLanes} * sim::TensorMemory::kColumns),
+                         {}});
   visits_.resize(cluster.ctas.size());
   for (Visits& v : visits_) v.at_end = View(actors_);
 }
@@ -122,8 +128,7 @@ void Checker::Scene::issue(const sim::Warp& warp, const ptx::Instruction& inst, 
     if (inst.has("mma_async")) ++w.wgmmas;
     else if (inst.has("commit_group")) w.wgmma_commits.push_back(w.wgmmas);
   } else if (inst.opcode() == "cp" && inst.has("bulk") && inst.has("commit_group")) {
-    Actor& a = actor(warp, lanes);
-    a.bulk_commits.push_back(a.bulk_done->issued);
+    each_of(warp, lanes, [](Actor& a) { a.bulk_commits.push_back(a.bulk_done->issued); });
   }
   if (registers_.any()) registers(warp, inst, w);
 }
@@ -188,10 +193,12 @@ void Checker::Scene::waited(const sim::Warp& warp, const ptx::Instruction& inst,
     Stream& stream = inst.has("wait::ld") ? *w.tensor_loads : *w.tensor_stores;
     learn(a, stream, stream.issued);
   } else if (inst.has("bulk")) {
-    const uint64_t up_to = covered(a.bulk_commits, groups(inst));
-    learn(a, *a.bulk_read, up_to);
-    a.bulk_over = std::max(a.bulk_over, up_to);
-    if (!inst.has("read")) learn(a, *a.bulk_done, up_to);
+    each_of(warp, lanes, [&](Actor& whose) {
+      const uint64_t up_to = covered(whose.bulk_commits, groups(inst));
+      learn(a, *whose.bulk_read, up_to);
+      whose.bulk_over = std::max(whose.bulk_over, up_to);
+      if (!inst.has("read")) learn(a, *whose.bulk_done, up_to);
+    });
   }
 }
 
@@ -201,7 +208,7 @@ void Checker::Scene::issued(const sim::AsyncOp& issued) {
   if (!inst) return;
   Actor& a = actor(warp, issued.lanes);
   WarpKnowledge& w = knowledge(warp);
-  auto op = std::make_shared<Operation>();
+  auto op = all_operations_.make();
   op->what = issued.describe();
   a.note_present();
   op->start = std::make_shared<View>(a.view);
@@ -232,35 +239,72 @@ void Checker::Scene::issued(const sim::AsyncOp& issued) {
     if (inst->opcode() == "cp" && !inst->has("bulk")) owner_.not_checked("cp.async: what its copies touch");
   }
   ++a.epoch;
-  operations_[&issued] = {issued.sequence, std::move(op)};
+  op->bulk = inst->has("bulk");
+  op->ordinary = !op->bulk && (inst->opcode() == "st" || inst->opcode() == "red");
+  in_flight_[&issued] = std::move(op);
+}
+
+void Checker::Scene::signalled(const sim::AsyncOp& op) {
+  in_flight_.erase(&op);
+  if (current_ == &op) current_ = nullptr;
 }
 
 // ---- accesses ----
 
-uint32_t Checker::Scene::stamp(Stamp s) {
-  const Stamp& last = stamps_.back();
-  if (stamps_.size() > 1 && last.op == s.op && last.actor == s.actor && last.epoch == s.epoch &&
-      last.pc == s.pc && last.write == s.write && last.atomic == s.atomic && last.proxy == s.proxy)
-    return static_cast<uint32_t>(stamps_.size() - 1);
-  stamps_.push_back(std::move(s));
-  return static_cast<uint32_t>(stamps_.size() - 1);
+// Forgets what nothing refers to any more, so that long runs need no more memory than short ones.
+void Checker::Scene::prune() {
+  if (!stamps_.full()) return;
+  std::vector<Shadow*> shadows;
+  for (Memories& m : memories_) shadows.insert(shadows.end(), {&m.shared, &m.tensor});
+  stamps_.prune(shadows);
+  std::vector<Stream*> lasting;
+  for (const WarpKnowledge& w : warps_) {
+    for (const Actor* a : {&w.all, &w.some})
+      lasting.insert(lasting.end(), {a->bulk_done.get(), a->bulk_read.get(), a->tensor_core.get()});
+    lasting.insert(lasting.end(), {w.wgmma_part.get(), w.tensor_loads.get(), w.tensor_stores.get()});
+  }
+  all_operations_.prune(lasting);
+  for (Memories& m : memories_) m.accumulators.clear();
+  ordered_ = {};
+  current_ = nullptr;
+}
+
+// Of the current operation.
+uint32_t Checker::Scene::stamp(const sim::AsyncOp& op, bool tensor, bool write) {
+  uint32_t& number = current_stamps_[(tensor ? 2u : 0u) + (write ? 1u : 0u)];
+  if (number != 0) return number;
+  Stamp s;
+  s.pc = op.pc;
+  s.warp = op.warp;
+  s.op = current_operation_;
+  s.proxy = tensor ? Proxy::tensor : s.op->ordinary ? Proxy::generic : Proxy::async;
+  s.write = write;
+  return number = stamps_.number(std::move(s));
 }
 
 void Checker::Scene::touch(const sim::Cta& cta, bool tensor, uint64_t begin, uint64_t bytes, uint32_t id,
                            const View& view) {
   Shadow& shadow = tensor ? memories(cta).tensor : memories(cta).shared;
-  const Stamp later = stamps_[id];
+  const Stamp& later = stamps_[id];
+  const auto how = [&](const Shadow::Entry& e) {
+    auto& known = ordered_[e.stamp % ordered_.size()];
+    if (known == std::pair{e.stamp, id}) return Order::ordered;
+    const Order answer = order(stamps_[e.stamp], later, view);
+    if (answer == Order::ordered) known = {e.stamp, id};
+    return answer;
+  };
   shadow.access(
       begin, bytes, id, later.write, later.atomic,
       [&](const Shadow::Entry& e) {
-        const Order how = order(stamps_[e.stamp], later, view);
-        if (how != Order::ordered) report(how, stamps_[e.stamp], later, cta, tensor, begin);
+        if (const Order found = how(e); found != Order::ordered) [[unlikely]]
+          report(found, stamps_[e.stamp], later, cta, tensor, begin);
       },
-      [&](const Shadow::Entry& e) { return order(stamps_[e.stamp], later, view) == Order::ordered; });
+      [&](const Shadow::Entry& e) { return how(e) == Order::ordered; });
 }
 
 void Checker::Scene::access(const sim::Warp& warp, const sim::Access& access) {
   if (access.space != sim::MemorySpace::shared) return;
+  prune();
   Actor& a = actor(warp, access.lanes);
   a.view.ordinary.set(a.index, a.epoch);
   Stamp s;
@@ -270,39 +314,67 @@ void Checker::Scene::access(const sim::Warp& warp, const sim::Access& access) {
   s.warp = &warp;
   s.write = access.kind != sim::AccessKind::read;
   s.atomic = access.kind == sim::AccessKind::atomic;
-  const uint32_t id = stamp(std::move(s));
-  for (uint32_t rest = access.lanes; rest; rest &= rest - 1) {
-    const auto lane = static_cast<uint32_t>(std::countr_zero(rest));
-    const auto at = cluster_.locate_or_null(static_cast<uint32_t>(access.addresses[lane]), access.bytes);
-    if (at.cta) touch(*at.cta, false, at.offset, access.bytes, id, a.view);
+  const uint32_t id = stamps_.number(std::move(s));
+  for (uint32_t rest = access.lanes; rest != 0;) {
+    // Lanes whose bytes follow each other count as one access.
+    const auto first = static_cast<uint32_t>(std::countr_zero(rest));
+    const uint64_t begin = access.addresses[first];
+    uint64_t end = begin;
+    for (uint32_t l = first; l < 32 && (rest >> l & 1) != 0 && access.addresses[l] == end; ++l) {
+      end += access.bytes;
+      rest &= rest - 1;
+    }
+    const auto bytes = static_cast<uint32_t>(end - begin);
+    const auto at = cluster_.locate_or_null(static_cast<uint32_t>(begin), bytes);
+    if (at.cta) touch(*at.cta, false, at.offset, bytes, id, a.view);
   }
 }
 
-void Checker::Scene::access(const sim::AsyncOp& op, const sim::AsyncAccess& access) {
-  auto it = operations_.find(&op);
-  if (it == operations_.end() || it->second.first != op.sequence) return;
-  const auto& record = it->second.second;
-  const bool tensor = access.space == sim::MemorySpace::tensor;
-  const ptx::Instruction* inst = instruction(op.pc);
-  const bool ordinary = inst && !inst->has("bulk") && (inst->opcode() == "st" || inst->opcode() == "red");
-  Stamp s;
-  s.pc = op.pc;
-  s.warp = op.warp;
-  s.op = record;
-  s.proxy = tensor ? Proxy::tensor : ordinary ? Proxy::generic : Proxy::async;
-  s.write = access.kind != sim::AccessKind::read;
-  const uint32_t id = stamp(std::move(s));
-  if (!tensor && access.cta != &op.warp->cta()) {
-    constexpr size_t kKept = 32;
-    auto& visits = visits_[access.cta->rank].operations;
-    if (visits.empty() || visits.back() != record) visits.push_back(record);
-    if (visits.size() > kKept) visits.erase(visits.begin());
+// Whether the pipeline of the current operation wrote just these columns last; then it follows itself, and
+// only who it was changes.
+bool Checker::Scene::accumulates(const sim::AsyncOp& op, Memories& memories, uint64_t begin, uint64_t end,
+                                 bool write) {
+  auto& all = memories.accumulators;
+  const void* pipeline = write ? current_operation_->pipeline : nullptr;
+  for (const Accumulator& a : all) {
+    if (a.begin != begin || a.end != end || a.pipeline != pipeline) continue;
+    stamps_.repeat(a.stamp, current_operation_, op.pc);
+    ordered_[a.stamp % ordered_.size()] = {};
+    return true;
   }
-  if (!tensor) return touch(*access.cta, false, access.offset, access.bytes, id, *record->start);
-  for (int c = access.column; c < access.column + access.columns; ++c)
-    touch(*access.cta, true,
-          static_cast<uint64_t>(c) * sim::TensorMemory::kLanes + static_cast<uint64_t>(access.lane),
-          static_cast<uint64_t>(access.lanes), id, *record->start);
+  std::erase_if(all, [&](const Accumulator& a) { return a.begin < end && begin < a.end; });
+  if (pipeline) all.push_back({begin, end, stamp(op, true, true), pipeline});
+  return false;
+}
+
+void Checker::Scene::access(const sim::AsyncOp& op, const sim::AsyncAccess& access) {
+  if (current_ != &op) {
+    auto it = in_flight_.find(&op);
+    if (it == in_flight_.end()) return;
+    prune();
+    current_ = &op;
+    current_operation_ = it->second;
+    current_stamps_ = {};
+  }
+  const std::shared_ptr<Operation>& record = current_operation_;
+  const bool tensor = access.space == sim::MemorySpace::tensor;
+  const bool write = access.kind != sim::AccessKind::read;
+  if (!tensor) {
+    Visits& visits = visits_[access.cta->rank];
+    if (access.cta != &op.warp->cta()) remember(visits.operations, record);
+    else if (write && record->bulk) remember(visits.copies, record);
+  }
+  if (!tensor)
+    return touch(*access.cta, false, access.offset, access.bytes, stamp(op, false, write), *record->start);
+  constexpr auto lanes = static_cast<uint64_t>(sim::TensorMemory::kLanes);
+  const uint64_t begin = static_cast<uint64_t>(access.column) * lanes + static_cast<uint64_t>(access.lane);
+  const auto columns = static_cast<uint64_t>(access.columns), height = static_cast<uint64_t>(access.lanes);
+  const bool whole = height == lanes;
+  if (accumulates(op, memories(*access.cta), begin, begin + columns * lanes, write && whole)) return;
+  const uint32_t id = stamp(op, true, write);
+  if (whole) return touch(*access.cta, true, begin, columns * lanes, id, *record->start);
+  for (uint64_t c = 0; c < columns; ++c)
+    touch(*access.cta, true, begin + c * lanes, height, id, *record->start);
 }
 
 void Checker::Scene::tensor_memory(const sim::Warp& warp, int column, int columns) {
@@ -315,7 +387,8 @@ void Checker::Scene::tensor_memory(const sim::Warp& warp, int column, int column
   s.warp = &warp;
   s.proxy = Proxy::tensor;
   s.write = true;
-  const uint32_t id = stamp(std::move(s));
+  const uint32_t id = stamps_.number(std::move(s));
+  memories(warp.cta()).accumulators.clear();
   touch(warp.cta(), true, static_cast<uint64_t>(column) * sim::TensorMemory::kLanes,
         static_cast<uint64_t>(columns) * sim::TensorMemory::kLanes, id, a.view);
 }

@@ -1,6 +1,9 @@
 #pragma once
+#include <array>
 #include <map>
 #include <memory>
+#include <set>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -57,6 +60,7 @@ class Checker::Scene {
   void waited(const sim::Warp& warp, const ptx::Instruction& inst, uint32_t lanes);
   void issued(const sim::AsyncOp& op);
   void access(const sim::AsyncOp& op, const sim::AsyncAccess& access);
+  void signalled(const sim::AsyncOp& op);
   void barrier(const sim::BarrierEvent& event);
   void started(const sim::Warp& warp, uint32_t lanes) { knowledge(warp).full = lanes; }
   void exited(const sim::Warp& warp);
@@ -78,20 +82,39 @@ class Checker::Scene {
     const sim::Warp* initialiser = nullptr;
     uint64_t initialised = 0;  // the initialiser's instruction
     uint32_t pc = 0;
+    // The last arrival of a warp: its instruction and the phase it counted for.
+    const sim::Warp* arriving = nullptr;
+    uint64_t instruction = 0, arriving_phase = 0;
   };
   // What other CTAs do to a CTA, and what its threads know when they end.
   struct Visits {
     std::map<uint32_t, std::pair<uint32_t, uint32_t>> arrivals;  // by actor: its last epoch, and where
     std::vector<std::shared_ptr<const Operation>> operations;    // the newest
+    std::vector<std::shared_ptr<const Operation>> copies;        // its own into it, the newest
     View at_end;
   };
   using BarrierKey = std::tuple<int, const sim::Cta*, uint32_t>;  // object, where, id
+  // Columns of tensor memory that one pipeline wrote last, all with one stamp: MMAs write the same ones many
+  // times over.
+  struct Accumulator {
+    uint64_t begin, end;  // in the shadow
+    uint32_t stamp;
+    const void* pipeline;
+  };
   struct Memories {
     Shadow shared, tensor;
+    std::vector<Accumulator> accumulators = {};
   };
 
   WarpKnowledge& knowledge(const sim::Warp& warp) { return warps_[cluster_.position(warp)]; }
   Actor& actor(const sim::Warp& warp, uint32_t lanes);
+  // The actor of these lanes; with all lanes also that of those that run alone, who are among them.
+  template <class F>
+  void each_of(const sim::Warp& warp, uint32_t lanes, F f) {
+    Actor& a = actor(warp, lanes);
+    f(a);
+    if (WarpKnowledge& w = knowledge(warp); &a == &w.all) f(w.some);
+  }
   void join(WarpKnowledge& w);
   void release(const sim::Warp& warp, uint32_t lanes, View& into);
   void acquire(Actor& a, const Phase& phase);
@@ -99,13 +122,16 @@ class Checker::Scene {
   void learn(Actor& a, Stream& stream, uint64_t up_to);
   Phase& phase(Barrier& barrier, uint64_t number);
   void arrive(const sim::BarrierEvent& event, Barrier& barrier);
+  void require_one_phase(const sim::BarrierEvent& event, Barrier& barrier);
   void require_init_fence(const sim::BarrierEvent& event, const Barrier& barrier);
   void require_signals_seen(const sim::Cta& cta, const View& at_end);
   void require_no_waiter(const sim::BarrierEvent& event, Barrier& barrier);
   void registers(const sim::Warp& warp, const ptx::Instruction& inst, WarpKnowledge& w);
   void found(FaultKind kind, uint32_t pc, std::string message, uint32_t other, std::string other_text,
              std::string advice);
-  uint32_t stamp(Stamp s);
+  void prune();
+  uint32_t stamp(const sim::AsyncOp& op, bool tensor, bool write);
+  bool accumulates(const sim::AsyncOp& op, Memories& memories, uint64_t begin, uint64_t end, bool write);
   void touch(const sim::Cta& cta, bool tensor, uint64_t begin, uint64_t bytes, uint32_t stamp,
              const View& view);
   void report(Order how, const Stamp& earlier, const Stamp& later, const sim::Cta& cta, bool tensor,
@@ -122,12 +148,21 @@ class Checker::Scene {
   const size_t actors_;
   std::vector<WarpKnowledge> warps_;
   std::vector<Memories> memories_;
-  std::vector<Stamp> stamps_;
+  Stamps stamps_;
+  Operations all_operations_;
+  // By the earlier one's number: that it precedes the later. What is ordered stays so.
+  std::array<std::pair<uint32_t, uint32_t>, 16> ordered_{};
   std::map<BarrierKey, Barrier> barriers_;
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> wgmmas_;  // issued, by CTA and warpgroup
   std::vector<Visits> visits_;                                // by CTA rank
   const SharedRegisters registers_;
-  std::unordered_map<const sim::AsyncOp*, std::pair<uint64_t, std::shared_ptr<Operation>>> operations_;
+  std::unordered_map<const sim::AsyncOp*, std::shared_ptr<Operation>> in_flight_;
+  // The operation whose accesses come now.
+  const sim::AsyncOp* current_ = nullptr;
+  std::shared_ptr<Operation> current_operation_;
+  std::array<uint32_t, 4> current_stamps_{};  // 0: none yet
+  // What was reported: kind, and both places in the program.
+  std::set<std::tuple<Order, uint32_t, uint32_t>> reported_;
 };
 
 }  // namespace tw::check

@@ -1,12 +1,14 @@
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace tw::check {
 
-// The last accesses of every byte of a memory, by stamps. Cells of 16 bytes; most are used whole, by one
-// access at a time, and that is the fast path.
+// The last accesses of every byte of a memory, by stamps. Cells of 16 bytes; most are used whole, by few
+// accesses, and that is the fast path.
 class Shadow {
  public:
   struct Entry {
@@ -31,10 +33,22 @@ class Shadow {
     }
   }
 
+  // f(stamp&) of every entry: to see which stamps are in use, and to renumber them.
+  template <class F>
+  void each_stamp(F f) {
+    for (Cell& cell : cells_) {
+      for (Entry& e : cell.few)
+        if (e.stamp) f(e.stamp);
+      if (cell.more)
+        for (Entry& e : *cell.more) f(e.stamp);
+    }
+  }
+
  private:
+  // `few` fills up from its start, then `more`.
   struct Cell {
-    Entry first;
-    std::vector<Entry> others;
+    std::array<Entry, 3> few;
+    std::unique_ptr<std::vector<Entry>> more;
   };
 
   template <class F, class G>
@@ -44,36 +58,63 @@ class Shadow {
              e.stamp != fresh.stamp;
     };
     const auto same = [&](const Entry& e) { return e.stamp == fresh.stamp && e.write == fresh.write; };
-    if (same(cell.first) && cell.first.bytes == fresh.bytes && cell.others.empty()) return;
-    if (cell.first.stamp && clashes(cell.first)) conflict(cell.first);
-    for (const Entry& e : cell.others)
+    Entry& first = cell.few[0];
+    if (!cell.few[1].stamp) {  // at most one access so far
+      if (same(first) && first.bytes == fresh.bytes) return;
+      if (fresh.write && !fresh.atomic && (first.bytes & ~fresh.bytes) == 0) {
+        if (first.stamp && clashes(first)) conflict(first);
+        first = fresh;
+        return;
+      }
+    }
+    for (const Entry& e : cell.few) {
+      if (!e.stamp) break;
       if (clashes(e)) conflict(e);
-    if (fresh.write) {
+    }
+    if (cell.more)
+      for (const Entry& e : *cell.more)
+        if (clashes(e)) conflict(e);
+    if (fresh.write)
       // Whoever follows this write follows what it followed; atomics need not follow each other.
-      const auto replaced = [&](const Entry& e) {
+      erase_if(cell, [&](const Entry& e) {
         return (e.bytes & ~fresh.bytes) == 0 && (!(e.atomic && fresh.atomic) || ordered(e));
-      };
-      if (cell.first.stamp && replaced(cell.first)) cell.first = {};
-      std::erase_if(cell.others, replaced);
+      });
+    for (Entry& e : cell.few) {
+      if (!e.stamp) {
+        e = fresh;
+        return;
+      }
+      if (same(e)) {
+        e.bytes |= fresh.bytes;
+        return;
+      }
     }
-    if (!cell.first.stamp) {
-      cell.first = fresh;
-      return;
-    }
-    if (same(cell.first)) {
-      cell.first.bytes |= fresh.bytes;
-      return;
-    }
-    for (Entry& e : cell.others)
+    if (!cell.more) cell.more = std::make_unique<std::vector<Entry>>();
+    for (Entry& e : *cell.more)
       if (same(e)) {
         e.bytes |= fresh.bytes;
         return;
       }
     constexpr size_t kMany = 8;
-    if (cell.others.size() >= kMany)
-      std::erase_if(cell.others,
+    if (cell.more->size() >= kMany)
+      std::erase_if(*cell.more,
                     [&](const Entry& e) { return !e.write && (e.bytes & ~fresh.bytes) == 0 && ordered(e); });
-    cell.others.push_back(fresh);
+    cell.more->push_back(fresh);
+  }
+
+  template <class P>
+  static void erase_if(Cell& cell, P gone) {
+    size_t kept = 0;
+    for (const Entry& e : cell.few) {
+      if (!e.stamp) break;
+      if (!gone(e)) cell.few[kept++] = e;
+    }
+    if (cell.more) {
+      std::erase_if(*cell.more, gone);
+      for (; kept < cell.few.size() && !cell.more->empty(); cell.more->pop_back())
+        cell.few[kept++] = cell.more->back();
+    }
+    for (; kept < cell.few.size() && cell.few[kept].stamp; ++kept) cell.few[kept] = {};
   }
 
   std::vector<Cell> cells_;

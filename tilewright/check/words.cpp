@@ -74,6 +74,7 @@ void Checker::Scene::found(FaultKind kind, uint32_t pc, std::string message, uin
 
 void Checker::Scene::report(Order how, const Stamp& earlier, const Stamp& later, const sim::Cta& cta,
                             bool tensor, uint64_t at) {
+  if (!reported_.emplace(how, earlier.pc, later.pc).second) return;
   const std::string place = name_of(cta, tensor, at), what = describe(later);
   FaultKind kind = FaultKind::race;
   std::string message, advice;

@@ -87,10 +87,24 @@ static void check_written(const Cta& cta, const OperandGeometry& g, char letter)
 void check_read(const AsyncOp& op, const Cta& cta, const OperandGeometry& g, char letter) {
   check_written(cta, g, letter);
   if (!cta.cluster.observer()) return;
-  for (int r = 0; r < g.rows; ++r)
-    for (int c = 0; c < g.columns; ++c)
-      cta.cluster.touches(op, AccessKind::read, cta,
-                          g.address(static_cast<uint32_t>(r), static_cast<uint32_t>(c)), used_bytes(g.type));
+  // Chunks that lie side by side are told as one access.
+  const uint32_t used = used_bytes(g.type);
+  uint32_t begin = g.address(0, 0), end = begin;
+  const auto tell = [&] { cta.cluster.touches(op, AccessKind::read, cta, begin, end - begin); };
+  for (uint32_t r = 0; r < static_cast<uint32_t>(g.rows); ++r) {
+    for (uint32_t c = 0; c < static_cast<uint32_t>(g.columns); ++c) {
+      const uint32_t at = g.address(r, c);
+      if (at == end) {
+        end += used;
+      } else if (at + used == begin) {
+        begin = at;
+      } else {
+        tell();
+        begin = at, end = at + used;
+      }
+    }
+  }
+  tell();
 }
 
 }  // namespace tw::sim
