@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "tilewright/base/error.h"
 #include "tilewright/base/formats.h"
+#include "tilewright/ptx/verify.h"
 #include "tools/ptx_launch.h"
 #include "tools/ptx_values.h"
 
@@ -13,6 +15,19 @@ namespace tw::tools {
 namespace {
 
 bool is_float_type(ptx::Type t) { return t == ptx::Type::f16 || t == ptx::Type::f32 || t == ptx::Type::f64; }
+
+// What the module's compiler took for granted of a pointer: the N of ".ptr .global .align N".
+uint64_t pointee_alignment(const ptx::Variable& parameter) {
+  constexpr std::string_view key = ".align ";
+  for (const std::string& a : parameter.attributes) {
+    if (!a.starts_with(".ptr")) continue;
+    const size_t at = a.find(key);
+    uint64_t align = 1;
+    if (at != a.npos) std::from_chars(a.data() + at + key.size(), a.data() + a.size(), align);
+    return std::max<uint64_t>(align, 1);
+  }
+  return 1;
+}
 
 // Writes one argument into its place in the parameter block.
 class Packer {
@@ -70,6 +85,9 @@ class Packer {
       refuse("offset {} lies past the {} bytes of buffer '{}'", argument.offset, tensor.bytes(),
              argument.buffer);
     const uint64_t address = tensor.address() + static_cast<uint64_t>(argument.offset);
+    if (const uint64_t align = pointee_alignment(*parameter_); address % align != 0)
+      refuse("its address must be a multiple of {}, buffer '{}' plus {} bytes is at {:#x}", align,
+             argument.buffer, argument.offset, address);
     std::memcpy(to_, &address, sizeof address);
   }
 
@@ -215,6 +233,7 @@ std::string default_device(const ptx::Module& module) {
 }
 
 BoundLaunch bind_launch(const LaunchSpec& spec, const ptx::Module& module, Device& device) {
+  ptx::verify(module);
   BoundLaunch bound;
   bound.entry = &find_entry(module, spec.entry, spec.loc);
   const ptx::Function& entry = *bound.entry;
@@ -271,7 +290,8 @@ std::vector<BufferOutcome> judge(const LaunchSpec& spec, const BoundLaunch& boun
       const std::vector<float> values(o.values.begin(), o.values.end());
       o.comparison = compare(values, buffer.dtype, reference);
       if (buffer.dense() && buffer.init.kind == Initialiser::Kind::none)
-        o.comparison->unwritten = bound.buffers[i].unwritten();
+        o.comparison->unwritten = bound.buffers[i].unwritten(),
+        o.first_unwritten = bound.buffers[i].first_unwritten();
       compare_bits(o, bytes, wanted, reference);
     }
     if (!buffer.keep.empty()) write_values(buffer.keep, buffer.dtype, bytes, buffer.elements());

@@ -109,8 +109,9 @@ struct BoundLaunch {
   std::vector<Tensor> buffers;  // in the order of LaunchSpec::buffers; flat, extent() elements each
   std::vector<Tensor> maps;     // tensor maps that parameters point to
 };
-// Allocates and fills the buffers, encodes tensor maps, packs the parameters. User errors: arguments that do
-// not match the entry's parameters, a block that .reqntid forbids.
+// Allocates and fills the buffers, encodes tensor maps, packs the parameters. User errors: a module that
+// ptx::verify refuses, arguments that do not match the entry's parameters, a pointer that is less aligned
+// than its parameter says.
 BoundLaunch bind_launch(const LaunchSpec& spec, const ptx::Module& module, Device& device);
 
 // What a launch left in a buffer.
@@ -121,6 +122,7 @@ struct BufferOutcome {
   int64_t different = 0;                 // elements that are not the expected ones bit for bit
   int64_t first_different = 0;
   double first_expected = 0;
+  uint64_t first_unwritten = 0;  // byte, where comparison->unwritten is not 0
 
   bool good() const;
   std::string verdict() const;  // one line; of one that was compared

@@ -16,6 +16,8 @@ CheckReport check(const std::function<void(const sim::RunOptions&)>& run, const 
     sim.observer = &checker;
     try {
       run(sim);
+      if (options.judge)
+        for (Fault& f : options.judge()) checker.found(std::move(f));
     } catch (const Error& e) {
       if (!checker.take(e)) throw;
     }

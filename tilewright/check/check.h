@@ -12,6 +12,8 @@ struct CheckOptions {
   // One run each, in the forms of sim::parse_schedule.
   std::vector<std::string> schedules{"eager", "late", "random:1"};
   bool stop_at_first = false;  // no further schedule once something was found
+  // After each run that came to its end: what is wrong with what it left in memory.
+  std::function<std::vector<Fault>()> judge = nullptr;
   // Before each run: which schedule it will have.
   std::function<void(const std::string& schedule)> progress = nullptr;
 };

@@ -25,6 +25,11 @@ void Checker::found(Fault fault, std::string one, std::string two) {
   report_.faults.push_back(std::move(fault));
 }
 
+void Checker::found(Fault fault) {
+  std::string place = fault.loc ? to_string(fault.loc) : fault.message;
+  found(std::move(fault), std::move(place), {});
+}
+
 void Checker::not_checked(std::string what) {
   std::lock_guard lock(mutex_);
   unchecked_.insert(std::move(what));

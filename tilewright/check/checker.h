@@ -42,6 +42,7 @@ class Checker final : public sim::Observer {
   class Scene;  // what is known of one cluster
   // `one`, `two`: where both accesses stand, as source lines or places in the program. Reported once.
   void found(Fault fault, std::string one, std::string two);
+  void found(Fault fault);  // known by its place alone, or without one by its message
   void not_checked(std::string what);
 
  private:

@@ -26,6 +26,8 @@ const char* name(FaultKind k) {
     case FaultKind::exit: return "exit too early";
     case FaultKind::undefined: return "undefined behaviour";
     case FaultKind::deadlock: return "deadlock";
+    case FaultKind::wrong_result: return "wrong result";
+    case FaultKind::unwritten: return "unwritten output";
   }
   return "?";
 }

@@ -24,6 +24,8 @@ enum class FaultKind : uint8_t {
   tensor_fence,  // ordered, but no tcgen05.fence on the way
   undefined,     // the simulator stopped: undefined behaviour, a read of what nothing wrote
   deadlock,      // nothing can move any more
+  wrong_result,  // the run ended, and a buffer does not hold what the launch expects
+  unwritten,     // the run ended, and nothing wrote a part of what the launch expects
 };
 const char* name(FaultKind k);
 // The page that explains the kind, from the project's root: "docs/faults/race.md".

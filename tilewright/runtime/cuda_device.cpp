@@ -117,6 +117,11 @@ class CudaStorage : public Tensor::Storage {
     read(data);
     return count_poison(data, dtype);
   }
+  uint64_t first_unwritten() const override {
+    std::vector<std::byte> data(bytes);
+    read(data);
+    return first_poison(data, dtype);
+  }
 
  private:
   const CudaDevice& owner() const { return static_cast<const CudaDevice&>(*device); }

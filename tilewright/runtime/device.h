@@ -43,6 +43,7 @@ class Tensor {
   void poison();
   // How many bytes no kernel wrote since poison(). On a GPU: how many still hold the pattern.
   uint64_t unwritten() const;
+  uint64_t first_unwritten() const;  // offset of the first such byte; bytes() if there is none
 
   struct Storage;
   explicit Tensor(std::shared_ptr<Storage> storage) : storage_(std::move(storage)) {}

@@ -5,15 +5,23 @@
 namespace tw {
 namespace {
 
-template <class T>
-uint64_t count(std::span<const std::byte> data, T value) {
-  uint64_t equal = 0;
+// Calls `found` with the offset of each element that equals `value`, until it returns false.
+template <class T, class Found>
+void each(std::span<const std::byte> data, T value, Found&& found) {
   for (size_t i = 0; i + sizeof(T) <= data.size(); i += sizeof(T)) {
     T element;
     std::memcpy(&element, data.data() + i, sizeof(T));
-    equal += element == value;
+    if (element == value && !found(i)) return;
   }
-  return equal * sizeof(T);
+}
+
+template <class Found>
+void each_poison(std::span<const std::byte> data, const PoisonPattern& pattern, Found&& found) {
+  switch (pattern.bytes) {
+    case 1: return each(data, static_cast<uint8_t>(pattern.value), found);
+    case 2: return each(data, static_cast<uint16_t>(pattern.value), found);
+    default: return each(data, pattern.value, found);
+  }
 }
 
 }  // namespace
@@ -34,12 +42,22 @@ PoisonPattern poison_pattern(DType dtype) {
 }
 
 uint64_t count_poison(std::span<const std::byte> data, DType dtype) {
-  PoisonPattern pattern = poison_pattern(dtype);
-  switch (pattern.bytes) {
-    case 1: return count(data, static_cast<uint8_t>(pattern.value));
-    case 2: return count(data, static_cast<uint16_t>(pattern.value));
-    default: return count(data, pattern.value);
-  }
+  const PoisonPattern pattern = poison_pattern(dtype);
+  uint64_t bytes = 0;
+  each_poison(data, pattern, [&](uint64_t) {
+    bytes += static_cast<uint64_t>(pattern.bytes);
+    return true;
+  });
+  return bytes;
+}
+
+uint64_t first_poison(std::span<const std::byte> data, DType dtype) {
+  uint64_t first = data.size();
+  each_poison(data, poison_pattern(dtype), [&](uint64_t at) {
+    first = at;
+    return false;
+  });
+  return first;
 }
 
 }  // namespace tw

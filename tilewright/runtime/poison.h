@@ -18,5 +18,7 @@ PoisonPattern poison_pattern(DType dtype);
 
 // Bytes of those elements (halves of 64-bit ones) that still hold the pattern.
 uint64_t count_poison(std::span<const std::byte> data, DType dtype);
+// Offset of the first of them; the size of `data` if there is none.
+uint64_t first_poison(std::span<const std::byte> data, DType dtype);
 
 }  // namespace tw

@@ -22,6 +22,7 @@ class SimStorage : public Tensor::Storage {
   void read(std::span<std::byte> data) const override { memory_.read(address, data); }
   void poison() override { memory_.poison(address, bytes); }
   uint64_t unwritten() const override { return memory_.unwritten(address, bytes); }
+  uint64_t first_unwritten() const override { return memory_.first_unwritten(address, bytes); }
 
  private:
   sim::GlobalMemory& memory_;  // of `device`, which this storage keeps alive

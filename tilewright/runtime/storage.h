@@ -24,6 +24,7 @@ struct Tensor::Storage {
   virtual void read(std::span<std::byte> data) const = 0;   // all bytes
   virtual void poison() = 0;
   virtual uint64_t unwritten() const = 0;
+  virtual uint64_t first_unwritten() const = 0;  // offset of a byte; `bytes` if there is none
 };
 
 // Fills the descriptive fields. User errors: no extents, an extent below 1, more bytes than a device can

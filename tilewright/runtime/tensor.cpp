@@ -29,6 +29,7 @@ void Tensor::poison() {
   if (bytes() != 0) storage_->poison();
 }
 uint64_t Tensor::unwritten() const { return bytes() == 0 ? 0 : storage_->unwritten(); }
+uint64_t Tensor::first_unwritten() const { return bytes() == 0 ? 0 : storage_->first_unwritten(); }
 
 void Tensor::upload(std::span<const std::byte> data) {
   if (data.size() != bytes())

@@ -59,6 +59,7 @@ TEST(Tensor, PoisonIsNoNumber) {
        {DType::f16, DType::bf16, DType::tf32, DType::f32, DType::f64, DType::e4m3, DType::e5m2}) {
     Tensor t = host()->tensor(dtype, {7}, "x");
     EXPECT_EQ(t.unwritten(), t.bytes()) << name(dtype);
+    EXPECT_EQ(t.first_unwritten(), 0u) << name(dtype);
     for (float value : t.download_f32()) EXPECT_TRUE(std::isnan(value)) << name(dtype);
     t.upload(std::vector<float>(7, std::numeric_limits<float>::quiet_NaN()));
     EXPECT_EQ(t.unwritten(), 0u) << name(dtype);  // a computed NaN counts as written

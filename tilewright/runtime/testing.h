@@ -25,6 +25,7 @@ class HostStorage : public Tensor::Storage {
       std::memcpy(&data[i], &pattern.value, static_cast<size_t>(pattern.bytes));
   }
   uint64_t unwritten() const override { return count_poison(data, dtype); }
+  uint64_t first_unwritten() const override { return first_poison(data, dtype); }
 
   std::vector<std::byte> data;
 };

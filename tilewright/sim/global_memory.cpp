@@ -158,4 +158,11 @@ uint64_t GlobalMemory::unwritten(uint64_t address, uint64_t bytes) const {
   return a.count_unwritten(address - a.address, bytes);
 }
 
+uint64_t GlobalMemory::first_unwritten(uint64_t address, uint64_t bytes) const {
+  if (bytes == 0) return 0;
+  std::lock_guard lock(impl_->mutex);
+  const Allocation& a = holder(*impl_, address, bytes);
+  return a.first_unwritten(address - a.address, bytes) - (address - a.address);
+}
+
 }  // namespace tw::sim

@@ -25,6 +25,7 @@ class GlobalMemory {
   void read(uint64_t address, std::span<std::byte> bytes) const;  // poison included
   void poison(uint64_t address, uint64_t bytes);                  // makes the bytes unwritten again
   uint64_t unwritten(uint64_t address, uint64_t bytes) const;     // how many of the bytes nothing has written
+  uint64_t first_unwritten(uint64_t address, uint64_t bytes) const;  // offset of the first; `bytes` if none
 
   struct Impl;
   Impl& impl() { return *impl_; }
