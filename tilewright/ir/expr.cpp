@@ -341,7 +341,11 @@ Range range_of_sum_or_product(const Expr& e) {
   if (sum.terms.size() != 1 || !same(sum.terms[0].atom, e)) return range(sum);
   Range a = range(e->args[0]), b = range(e->args[1]);  // a product of two unknowns
   if (!not_negative(a) || !not_negative(b)) return {};
-  return {*a.lo * *b.lo, a.hi && b.hi ? std::optional(*a.hi * *b.hi) : std::nullopt};
+  const auto product = [](std::optional<int64_t> x, std::optional<int64_t> y) {
+    int64_t xy;
+    return x && y && !__builtin_mul_overflow(*x, *y, &xy) ? std::optional(xy) : std::nullopt;
+  };
+  return {product(a.lo, b.lo), product(a.hi, b.hi)};
 }
 
 Range range_of_quotient(const Range& a, const Expr& divisor) {

@@ -40,6 +40,13 @@ TEST(Simplify, StageLeavesTheSwizzle) {
   EXPECT_TRUE(same(swizzled, swizzle(x, 3, 3, 3) + stage * 8192)) << to_string(swizzled);
 }
 
+// 32-bit products do not hold what 64-bit ones do, so each factor is widened.
+TEST(Simplify, ProductsWidenFactorByFactor) {
+  Expr a = bounded("a", 0, 1 << 20), b = bounded("b", 0, 1 << 20);
+  const Expr wide = cast(DType::i64, a * b * 4 + 3);
+  EXPECT_TRUE(same(wide, cast(DType::i64, a) * cast(DType::i64, b) * 4 + 3)) << to_string(wide);
+}
+
 // Every simplification keeps the value: random expressions over the thread id against plain evaluation.
 RC_GTEST_PROP(SimplifyProperty, KeepsTheValue, ()) {
   Expr e = kThread;
@@ -110,6 +117,14 @@ TEST(Range, OfOperationsOnRunTimeValues) {
 }
 
 // The reference system's cases (facts: execution scopes).
+TEST(Range, BeyondSixtyFourBitsIsNone) {
+  Expr a = bounded("a", 0, INT32_MAX), wide = cast(DType::i64, a);
+  EXPECT_EQ(range(wide * wide).hi, int64_t{INT32_MAX} * INT32_MAX);
+  EXPECT_EQ(range(wide * wide * wide).hi, std::nullopt);
+  EXPECT_EQ(range(wide * wide * 8).hi, std::nullopt);
+  EXPECT_EQ(range(wide * wide * 8).lo, 0);
+}
+
 TEST(ActiveSet, GuardsNarrowExactly) {
   ActiveSet all = ActiveSet::all(512);
   Expr warp(ScopeId::warp), wg(ScopeId::warpgroup);

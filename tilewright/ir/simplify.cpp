@@ -48,6 +48,13 @@ void collect(Linear& into, int64_t factor, const Expr& e) {
   accumulate(into, factor, e);
 }
 
+// An atom in a wider type. A product is exact there, as the sums of its factors are.
+Expr widened(const Expr& atom, DType type) {
+  if (atom->op == Op::mul && is_integer(atom.type()) && bits(atom.type()) < bits(type))
+    return make_node(Op::mul, type, {cast(type, atom->args[0]), cast(type, atom->args[1])});
+  return make_node(Op::cast, type, {atom});
+}
+
 // The greatest common divisor of all coefficients and `seed`.
 int64_t common(const Linear& sum, int64_t seed) {
   int64_t g = seed;
@@ -73,7 +80,7 @@ Linear linear(const Expr& e) {
 Expr to_expr(const Linear& sum, DType type) {
   std::vector<Expr> parts;
   for (const Term& t : sum.terms) {
-    Expr atom = t.atom.type() == type ? t.atom : make_node(Op::cast, type, {t.atom});
+    Expr atom = t.atom.type() == type ? t.atom : widened(t.atom, type);
     if (t.coefficient == 1) {
       parts.push_back(atom);
     } else {
@@ -91,11 +98,17 @@ Expr to_expr(const Linear& sum, DType type) {
 
 Range range(const Linear& sum) {
   Range total{sum.constant, sum.constant};
+  const auto add = [](std::optional<int64_t>& to, int64_t coefficient, const std::optional<int64_t>& bound) {
+    int64_t product, result;
+    if (to && bound && !__builtin_mul_overflow(coefficient, *bound, &product) &&
+        !__builtin_add_overflow(*to, product, &result))
+      to = result;
+    else to.reset();
+  };
   for (const Term& t : sum.terms) {
     Range r = range(t.atom);
-    auto low = t.coefficient > 0 ? r.lo : r.hi, high = t.coefficient > 0 ? r.hi : r.lo;
-    total.lo = total.lo && low ? std::optional(*total.lo + t.coefficient * *low) : std::nullopt;
-    total.hi = total.hi && high ? std::optional(*total.hi + t.coefficient * *high) : std::nullopt;
+    add(total.lo, t.coefficient, t.coefficient > 0 ? r.lo : r.hi);
+    add(total.hi, t.coefficient, t.coefficient > 0 ? r.hi : r.lo);
   }
   return total;
 }

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "tilewright/base/error.h"
+#include "tilewright/ir/index_ranges.h"
 #include "tilewright/lower/context.h"
 #include "tilewright/lower/statements.h"
 
@@ -52,6 +53,54 @@ bool trades_registers(const ir::Block& block) {
 
 Extent extent(const Expr& e) {
   return [e](const auto& size) { return evaluate(e, size); };
+}
+
+// Index arithmetic that would leave 32 bits is refused: now, or when the launch tells the sizes.
+void check_index_ranges(const ir::Kernel& kernel, Compiled& out) {
+  const auto ranges = std::make_shared<const ir::IndexRanges>(kernel);
+  for (const ir::IndexValue& v : ranges->values()) {
+    if (kernel.sizes.empty()) {
+      const ir::Range r = ranges->of(v.value, nullptr);
+      if (ir::leaves_32_bits(r))
+        user_error(v.loc,
+                   "the index '{}' lies between {} and {}, which 32 bits cannot hold; cast(i64, ...) one "
+                   "of its terms",
+                   to_string(v.value), *r.lo, *r.hi);
+      continue;
+    }
+    out.requirements.push_back(
+        {[ranges, e = v.value](const auto& size) { return !ir::leaves_32_bits(ranges->of(e, size)); },
+         format("the index '{}' fits 32 bits; cast(i64, ...) one of its terms where it does not",
+                to_string(v.value)),
+         v.loc});
+  }
+}
+
+// The registers that roles ask for (setmaxnreg) come from those that the CTA starts with. Warpgroups of one
+// role only: what several one after the other need at a time is not known here.
+void check_register_plan(const ir::Kernel& kernel) {
+  std::map<int, int> of_warpgroup;  // roles that ask
+  int64_t wanted = 0;
+  std::vector<Note> roles;
+  for (const ir::Stmt& s : kernel.body) {
+    const auto* role = std::get_if<ir::Role>(&s.node);
+    if (!role || role->registers == 0) continue;
+    for (int g = role->first_warp / 4; g < (role->first_warp + role->warps) / 4; ++g)
+      if (of_warpgroup[g]++ > 0) return;
+    wanted += int64_t{role->registers} * role->warps / 4;
+    roles.push_back({s.loc, format("role '{}' takes {} in {} warpgroup{}", role->name, role->registers,
+                                   role->warps / 4, role->warps == 4 ? "" : "s")});
+  }
+  const int start = launch_registers(kernel);
+  const int64_t others = (kernel.warps() + 3) / 4 - static_cast<int64_t>(of_warpgroup.size()),
+                pool = int64_t{start} * kernel.warps() / 4;
+  if (roles.empty() || wanted + others * start <= pool) return;
+  throw Error(
+      ErrorKind::user, kernel.loc,
+      format("'{}' starts with {} registers a thread, {} over its warpgroups; its roles take {}: an increase "
+             "would never be granted",
+             kernel.name, start, pool, wanted + others * start),
+      std::move(roles));
 }
 
 // What the body finds ready: parameters, ids, initialised barriers, allocated tensor memory. And what it
@@ -378,6 +427,8 @@ Compiled lower(const ir::Kernel& kernel) {
   auto names = std::make_shared<ptx::DebugMap>();
   names->kernel = kernel.name;
   MemoryPlan plan = plan_memory(kernel, *names);
+  check_register_plan(kernel);
+  check_index_ranges(kernel, out);
 
   auto module = std::make_shared<ptx::Module>();
   module->name = kernel.name;

@@ -204,9 +204,9 @@ std::vector<std::byte> ArgumentBinder::pack() const {
       }
       case Param::Kind::size: {
         int64_t value = size(param.name);
-        if (value > int64_t{0xffffffff})
-          user_error(param.loc, "{}: {} = {} does not fit the 32 bits of its parameter", kernel_.name,
-                     param.name, value);
+        if (value > INT32_MAX)  // indices are signed
+          user_error(param.loc, "{}: {} = {}; a size is at most {}", kernel_.name, param.name, value,
+                     INT32_MAX);
         packer.add(&value, sizeof(uint32_t));
         break;
       }

@@ -76,6 +76,9 @@ void check_extents(std::string_view kernel, const sim::Launch& launch, const Lau
 
 void check_shared(std::string_view kernel, uint32_t static_bytes, uint32_t dynamic_bytes,
                   const LaunchLimits& limits) {
+  if (static_bytes > limits.static_shared)
+    user_error({}, "{}: a CTA has {} bytes of static shared memory; more than {} must be dynamic", kernel,
+               static_bytes, limits.static_shared);
   uint64_t total = uint64_t{static_bytes} + dynamic_bytes;
   if (total > limits.shared_per_cta)
     user_error({}, "{}: a CTA needs {} bytes of shared memory ({} static, {} dynamic), {} allows {}", kernel,

@@ -18,7 +18,8 @@ struct LaunchLimits {
   std::string device;           // "sim:b200", for messages
   std::string arch;             // "sm_100a"
   uint32_t shared_per_cta = 0;  // bytes, static and dynamic together
-  uint32_t max_cluster = 0;     // CTAs
+  uint32_t static_shared = 48 * 1024;
+  uint32_t max_cluster = 0;  // CTAs
   uint32_t threads_per_cta = 1024;
   sim::Dim3 grid = {0x7fffffff, 65535, 65535};
   sim::Dim3 block = {1024, 1024, 64};

@@ -56,8 +56,9 @@ std::string broken_dimension(const TensorMapSpec& s, uint32_t i) {
   if (i == 0) return {};
   const uint64_t align = s.interleave == TensorMapSpec::Interleave::b32 ? 32 : 16;
   if (s.strides[i] % align != 0)
-    return tw::format("the stride of dimension {} is {} bytes; strides must be multiples of {}", i,
-                      s.strides[i], align);
+    return tw::format(
+        "the stride of dimension {} is {} bytes; strides must be multiples of {}{}", i, s.strides[i], align,
+        s.dims[i] > 1 ? "" : tw::format(" (dimension {} has one element, so any multiple serves)", i));
   if (s.strides[i] >= uint64_t{1} << 40)
     return tw::format("the stride of dimension {} is {} bytes; strides must be less than 2^40", i,
                       s.strides[i]);

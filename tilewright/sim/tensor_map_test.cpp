@@ -49,6 +49,10 @@ TEST(TensorMapRules, NameTheRuleAndTheNumber) {
   EXPECT_EQ(broken_by([](auto& s) { s.dims[1] = uint64_t{1} << 32; }), "");
   EXPECT_EQ(broken_by([](auto& s) { s.strides[1] = 136; }),
             "the stride of dimension 1 is 136 bytes; strides must be multiples of 16");
+  // Nobody ever steps along that dimension; the driver looks at its stride all the same.
+  EXPECT_EQ(broken_by([](auto& s) { s.dims[1] = 1, s.strides[1] = 136; }),
+            "the stride of dimension 1 is 136 bytes; strides must be multiples of 16 (dimension 1 has one "
+            "element, so any multiple serves)");
   EXPECT_EQ(broken_by([](auto& s) { s.strides[1] = uint64_t{1} << 40; }),
             "the stride of dimension 1 is 1099511627776 bytes; strides must be less than 2^40");
   EXPECT_EQ(broken_by([](auto& s) { s.box[1] = 257; }),

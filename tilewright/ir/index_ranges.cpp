@@ -1,0 +1,176 @@
+#include "tilewright/ir/index_ranges.h"
+
+#include <algorithm>
+#include <type_traits>
+
+namespace tw::ir {
+namespace {
+
+bool is_sum(const Expr& e) {
+  return is_integer(e.type()) && bits(e.type()) == 32 && (e->op == Op::add || e->op == Op::mul);
+}
+
+// The same expression with every variable and id as narrow as one launch makes it.
+class AtLaunch {
+ public:
+  using Sizes = std::function<int64_t(const std::string&)>;
+  AtLaunch(const Kernel& kernel, const std::map<const Variable*, Expr>& declared,
+           const std::map<const Variable*, const For*>& counters, const Sizes& size)
+      : kernel_(kernel), declared_(declared), counters_(counters), size_(size) {}
+
+  Expr narrow(const Expr& e) {
+    if (e->op == Op::variable) return variable(e->variable);
+    if (e->op == Op::scope_id) return id(e->id);
+    return rebuild(e, [this](const Expr& a) { return narrow(a); });
+  }
+
+ private:
+  // A variable with these bounds that stands for `name`.
+  static Expr stand_in(const std::string& name, DType type, const Range& r) {
+    if (r.lo && r.hi && *r.lo == *r.hi) return integer(type, *r.lo);
+    auto v = std::make_shared<Variable>();
+    v->name = name;
+    v->type = type;
+    v->lo = r.lo;
+    v->hi = r.hi;
+    return Expr(VarRef(std::move(v)));
+  }
+
+  Expr variable(const VarRef& v) {
+    if (const auto known = variables_.find(v.get()); known != variables_.end()) return known->second;
+    return variables_.emplace(v.get(), stand_in(v->name, v->type, bounds(*v))).first->second;
+  }
+
+  Range bounds(const Variable& v) {
+    const auto is_v = [&](const VarRef& other) { return other.get() == &v; };
+    if (std::any_of(kernel_.sizes.begin(), kernel_.sizes.end(), is_v)) {
+      const int64_t value = size_(v.name);
+      return {value, value};
+    }
+    if (const auto d = declared_.find(&v); d != declared_.end()) return range(narrow(d->second));
+    const auto loop = counters_.find(&v);
+    if (loop == counters_.end()) return {v.lo, v.hi};
+    Range r{range(narrow(loop->second->begin)).lo, range(narrow(loop->second->end)).hi};
+    if (r.hi) r.hi = std::max(*r.hi - 1, r.lo.value_or(*r.hi - 1));
+    return r;
+  }
+
+  Expr id(ScopeId id) {
+    if (const auto known = ids_.find(id); known != ids_.end()) return known->second;
+    return ids_.emplace(id, stand_in(name(id), DType::i32, bounds(id))).first->second;
+  }
+
+  Range bounds(ScopeId id) {
+    const auto grid = [&](ScopeId first) {
+      return range(narrow(kernel_.grid[static_cast<size_t>(id) - static_cast<size_t>(first)])).hi;
+    };
+    switch (id) {
+      case ScopeId::thread: return {0, kernel_.threads - 1};
+      case ScopeId::warp: return {0, kernel_.warps() - 1};
+      case ScopeId::cluster_rank: return {0, kernel_.ctas() - 1};
+      case ScopeId::cta_x:
+      case ScopeId::cta_y:
+      case ScopeId::cta_z: {
+        const auto ctas = grid(ScopeId::cta_x);
+        return {0, ctas ? std::optional(std::max<int64_t>(*ctas - 1, 0)) : ctas};
+      }
+      case ScopeId::grid_x:
+      case ScopeId::grid_y:
+      case ScopeId::grid_z: return {1, grid(ScopeId::grid_x)};
+      default: return range(Expr(id));
+    }
+  }
+
+  const Kernel& kernel_;
+  const std::map<const Variable*, Expr>& declared_;
+  const std::map<const Variable*, const For*>& counters_;
+  const Sizes& size_;
+  std::map<const Variable*, Expr> variables_;
+  std::map<ScopeId, Expr> ids_;
+};
+
+}  // namespace
+
+IndexRanges::IndexRanges(Kernel kernel) : kernel_(std::move(kernel)) { block(kernel_.body); }
+
+Range IndexRanges::of(const Expr& value, const std::function<int64_t(const std::string&)>& size) const {
+  return range(AtLaunch(kernel_, declared_, counters_, size).narrow(value));
+}
+
+bool leaves_32_bits(const Range& r) { return r.lo && r.hi && (*r.lo < INT32_MIN || *r.hi > INT32_MAX); }
+
+void IndexRanges::consumed(const Expr& e) {
+  if (is_sum(e) && std::none_of(values_.begin(), values_.end(),
+                                [&](const IndexValue& known) { return same(known.value, e); }))
+    values_.push_back({e, loc_});
+  inside(e);
+}
+
+void IndexRanges::inside(const Expr& e) {
+  // Part of a sum, or widened term by term.
+  const bool exact = is_sum(e) || (e->op == Op::cast && is_integer(e.type()) && bits(e.type()) == 64);
+  for (const Expr& a : e->args) {
+    if (exact && is_sum(a)) inside(a);
+    else consumed(a);
+  }
+}
+
+void IndexRanges::data(const Expr& e) {
+  visit(e, [this](const Expr& part) {
+    if (part->op != Op::load) return;
+    for (const Expr& a : part->args) consumed(a);
+  });
+}
+
+void IndexRanges::read(const Tile& tile) {
+  for (const TileDim& d : tile.dims) {
+    // The last element of the tile is what must be within reach.
+    if (tile.buffer->space == Space::global) consumed(d.offset + Expr(std::max<int64_t>(d.extent, 1) - 1));
+    else consumed(d.offset);
+  }
+}
+
+void IndexRanges::block(const Block& b) {
+  for (const Stmt& s : b) {
+    loc_ = s.loc;
+    std::visit(
+        [this](const auto& n) {
+          using T = std::decay_t<decltype(n)>;
+          if constexpr (std::is_same_v<T, Declare> || std::is_same_v<T, Assign>) {
+            consumed(n.value);
+            if (std::is_same_v<T, Declare> && n.variable->assigned_once)
+              declared_.emplace(n.variable.get(), n.value);
+          } else if constexpr (std::is_same_v<T, Store>) {
+            read(n.element);
+            data(n.value);
+          } else if constexpr (std::is_same_v<T, If>) {
+            consumed(n.condition);
+            block(*n.then);
+            if (n.otherwise) block(*n.otherwise);
+          } else if constexpr (std::is_same_v<T, For>) {
+            consumed(n.begin);
+            consumed(n.end);
+            counters_.emplace(n.variable.get(), &n);
+            block(*n.body);
+          } else if constexpr (std::is_same_v<T, While>) {
+            consumed(n.condition);
+            block(*n.body);
+          } else if constexpr (std::is_same_v<T, Role> || std::is_same_v<T, Elected>) {
+            block(*n.body);
+          } else if constexpr (std::is_same_v<T, TileOp>) {
+            for (const Tile& t : n.operands) read(t);
+            if (n.value.defined()) data(n.value);
+          } else if constexpr (std::is_same_v<T, BarrierOp>) {
+            consumed(n.stage);
+          } else if constexpr (std::is_same_v<T, Intrinsic>) {
+            for (const auto& o : n.operands) {
+              if (const auto* t = std::get_if<Tile>(&o)) read(*t);
+              else data(std::get<Expr>(o));
+            }
+          }
+        },
+        s.node);
+  }
+}
+
+}  // namespace tw::ir

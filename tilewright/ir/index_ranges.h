@@ -1,0 +1,49 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tilewright/ir/kernel.h"
+
+// Whether a kernel's index arithmetic stays within the 32 bits that it is done in. Sums and products that
+// wrap and come back are harmless; what an offset, a comparison, a quotient or a variable takes must fit.
+// Addresses are computed in 64 bits and never wrap.
+namespace tw::ir {
+
+// A 32-bit sum or product that something other than a sum takes.
+struct IndexValue {
+  Expr value;
+  SourceLoc loc;
+};
+
+class IndexRanges {
+ public:
+  explicit IndexRanges(Kernel kernel);
+  IndexRanges(const IndexRanges&) = delete;
+  IndexRanges& operator=(const IndexRanges&) = delete;
+
+  const std::vector<IndexValue>& values() const { return values_; }  // each once
+  // Bounds of a value over all threads of a launch, where the run-time sizes are what `size` says. Guards are
+  // not looked at. Without a bound where a variable that changes or an argument decides.
+  Range of(const Expr& value, const std::function<int64_t(const std::string&)>& size) const;
+
+ private:
+  void block(const Block& b);
+  void read(const Tile& tile);
+  void data(const Expr& e);      // a value that is stored or computed with: may wrap as it likes
+  void consumed(const Expr& e);  // read by what is no sum
+  void inside(const Expr& e);
+
+  Kernel kernel_;
+  std::vector<IndexValue> values_;
+  std::map<const Variable*, Expr> declared_;  // variables with one value
+  std::map<const Variable*, const For*> counters_;
+  SourceLoc loc_;  // of the statement being read
+};
+
+// Whether a 32-bit signed integer may not hold what lies within these bounds; false where one is missing.
+bool leaves_32_bits(const Range& range);
+
+}  // namespace tw::ir
