@@ -21,6 +21,11 @@ std::string Pair::message_part() const {
   return colon == std::string::npos ? "" : text.substr(colon + 2);
 }
 
+const std::string& Pair::launch(Variant v) const {
+  const auto own = head.find("launch-faulty");
+  return v == Variant::faulty && own != head.end() ? own->second : head.at("launch");
+}
+
 std::string Pair::text(Variant v) const {
   const std::string other = v == Variant::faulty ? "// mended" : "// faulty";
   std::string out;
@@ -43,7 +48,7 @@ Pair read_pair(std::istream& in, std::string path, std::string_view end) {
 
 check::CheckReport check_pair(const Pair& p, Variant v) {
   const ptx::Module module = ptx::parse(p.text(v), p.path);
-  const tools::LaunchSpec launch = tools::parse_launch(p.head.at("launch"), p.path);
+  const tools::LaunchSpec launch = tools::parse_launch(p.launch(v), p.path);
   const auto device = Device::open(tools::default_device(module));
   report::Progress silent(false);
   return tools::check_ptx(module, launch, *device, {"eager", "late", "random:1", "random:2"}, silent);

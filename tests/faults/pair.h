@@ -13,6 +13,7 @@
 //   // expect: KIND: text that the message holds      KIND as in check::name, or "refused" before anything
 //   runs
 //   // launch: a launch file in one line              docs/foreign-ptx.md
+//   // launch-faulty: another one, for the faulty kernel alone; no line of the text need differ then
 //   // assembles: no                                  where ptxas refuses the faulty kernel too
 // Lines that end in "// faulty" or "// mended" belong to that kernel alone.
 namespace tw::faults {
@@ -28,6 +29,7 @@ struct Pair {
   // What is expected of the faulty kernel: "missing proxy fence", "cp.async.bulk".
   std::string kind() const;
   std::string message_part() const;
+  const std::string& launch(Variant v) const;
   // Lines of the other variant stay as empty ones, so that messages name lines of the text.
   std::string text(Variant v) const;
 };
