@@ -45,7 +45,6 @@ check::Fault fault_of(const BufferOutcome& o) {
 check::CheckReport check_ptx(const ptx::Module& module, const LaunchSpec& spec, Device& device,
                              const std::vector<std::string>& schedules, report::Progress& progress) {
   if (!device.simulated()) user_error({}, "{} cannot be checked; only a simulated device can", device.name());
-  const auto names = std::make_shared<ptx::DebugMap>(spec.names);
   check::CheckOptions options;
   options.schedules = schedules;
   options.progress = [&](const std::string& schedule) {
@@ -63,7 +62,9 @@ check::CheckReport check_ptx(const ptx::Module& module, const LaunchSpec& spec, 
   const auto run = [&](const sim::RunOptions& sim) {
     bound = bind_launch(judged, module, device);
     LaunchOptions launch;
-    launch.names = names;
+    // Names of its own make a run decode the module anew, so that its variables start from their first
+    // values.
+    launch.names = std::make_shared<ptx::DebugMap>(spec.names);
     launch.sim = sim;
     device.launch_ptx(module, bound.entry->name, bound.launch, launch);
   };

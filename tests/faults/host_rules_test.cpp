@@ -36,7 +36,7 @@ std::string store_rows(int64_t rows, int64_t stride, bool wide) {
 TEST(HostRules, B167_RowTimesStride) {
   EXPECT_EQ(store_rows(2097152, 1024, false), "no error");  // 2^31 - 1024 is the last
   EXPECT_EQ(store_rows(2097153, 1024, false),
-            "+4 the index '(i * 1024)' lies between 0 and 2147483648, which 32 bits cannot hold; "
+            "+5 the index 'i * 1024' lies between 0 and 2147483648, which 32 bits cannot hold; "
             "cast(i64, ...) one of its terms");
   EXPECT_EQ(store_rows(2097153, 1024, true), "no error");
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "tests/faults/pair.h"
 
@@ -28,6 +29,27 @@ TEST_P(Pairs, TheFaultIsNamed) {
 }
 TEST_P(Pairs, WhatIsMendedIsClean) { expect_clean(load(GetParam())); }
 TEST_P(Pairs, Assembles) { expect_assembles(load(GetParam())); }
+
+// What one run leaves in a module's variables is not what the next one finds.
+TEST(CheckPtx, EveryScheduleStartsFromFreshModuleVariables) {
+  std::istringstream text(R"(
+// launch: {"buffers": {"out": {"type": "u32", "shape": [1], "expect": {"values": [7]}}}, "arguments": [{"buffer": "out"}]}
+.version 8.7
+.target sm_90a
+.address_size 64
+.global .align 4 .u32 tickets = 7;
+.visible .entry ticket(.param .u64 out) {
+  .reg .b32 %mine;
+  .reg .b64 %out;
+  ld.param.u64 %out, [out];
+  cvta.to.global.u64 %out, %out;
+  atom.global.add.u32 %mine, [tickets], 1;
+  st.global.u32 [%out], %mine;
+  ret;
+}
+)");
+  expect_clean(read_pair(text, "ticket.ptx"));
+}
 
 std::vector<std::string> names() {
   std::vector<std::string> out;
