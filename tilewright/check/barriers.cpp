@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <utility>
+
 #include "tilewright/check/scene.h"
 #include "tilewright/sim/grid.h"
 
@@ -14,7 +17,10 @@ Checker::Scene::Phase& Checker::Scene::phase(Barrier& barrier, uint64_t number) 
   if (!fresh) return at->second;
   at->second.view = View(actors_);
   // Who sees a phase complete knows that those before it have.
-  if (at != phases.begin()) at->second.view.join(std::prev(at)->second.view);
+  if (at != phases.begin()) {
+    at->second.view.join(std::prev(at)->second.view);
+    at->second.weak = std::prev(at)->second.weak;
+  }
   constexpr size_t kKept = 4;
   while (phases.size() > kKept) phases.erase(phases.begin());
   return phases[number];
@@ -41,7 +47,7 @@ void Checker::Scene::barrier(const BarrierEvent& e) {
       auto it = b.phases.find(e.phase);
       if (it == b.phases.end()) break;
       Actor& a = actor(*e.warp, e.lanes);
-      acquire(a, it->second);
+      acquire(knowledge(*e.warp), a, it->second, semantics_.of(e.warp->pc(), e.warp->instruction()));
       it->second.waiters.push_back({a.index, a.epoch, e.warp->pc(), e.warp});
       break;
     }
@@ -52,7 +58,9 @@ void Checker::Scene::barrier(const BarrierEvent& e) {
 void Checker::Scene::arrive(const BarrierEvent& e, Barrier& b) {
   Phase& p = phase(b, e.phase);
   const bool remote = e.object == Object::mbarrier && &e.warp->cta() != e.cta;
-  if (e.op || remote) require_init_fence(e, b);
+  const ptx::Instruction* copies = e.op ? instruction(e.op->pc) : nullptr;
+  const bool generic = copies && copies->opcode() == "cp" && !copies->has("bulk");
+  if ((e.op && !generic) || remote) require_init_fence(e, b);
   if (e.op) {
     if (&e.op->warp->cta() != e.cta) p.visitor = e.op->pc;
     if (auto it = in_flight_.find(e.op); it != in_flight_.end()) p.operations.push_back(it->second);
@@ -69,7 +77,43 @@ void Checker::Scene::arrive(const BarrierEvent& e, Barrier& b) {
     const Actor& a = actor(*e.warp, w.lanes);
     visits_[e.cta->rank].arrivals[a.index] = {a.epoch, e.warp->pc()};
   }
-  release(*e.warp, w.lanes, p.view);
+  const Semantics how = semantics_.of(e.warp->pc(), e.warp->instruction());
+  release(*e.warp, w.lanes, [&](const View& v) { give(p, v, how, remote, e.warp->pc()); });
+}
+
+// "mbarrier.arrive", "barrier.cluster": a relaxed arrival releases only what a fence before it did, and one
+// of scope .cta nothing to another CTA. Both complete the phase, so what comes behind it does come later.
+void Checker::Scene::give(Phase& phase, const View& view, const Semantics& how, bool remote, uint32_t pc) {
+  if (how.releases && !remote) return phase.view.join(view);
+  phase.view.join_all_but_ordinary(view);
+  if (!how.releases && !remote) {
+    const Scope fence = std::max(how.scope, Scope::cta);
+    phase.view.ordinary.join(view.published[static_cast<size_t>(fence) - 1]);
+  }
+  const auto known =
+      std::find_if(phase.weak.begin(), phase.weak.end(), [&](const Weak& w) { return w.pc == pc; });
+  Weak& weak =
+      known != phase.weak.end() ? *known : phase.weak.emplace_back(Weak{how.scope, how.releases, pc, {}, {}});
+  weak.gave.join(how.releases ? view.ordinary : view.published[static_cast<size_t>(Scope::cluster) - 1]);
+  if (!how.releases) weak.all.join(view.ordinary);
+}
+
+void Checker::Scene::acquire(WarpKnowledge& w, Actor& a, const Phase& phase, const Semantics& how) {
+  a.view.join_all_but_ordinary(phase.view);
+  const auto take = [&](const Clock& gave, Scope needed) {
+    if (how.scope < needed) return a.view.narrow.join(gave);
+    if (how.acquires) return a.view.ordinary.join(gave);
+    a.view.narrow.join(gave);
+    w.pending[static_cast<size_t>(needed) - 1].join(gave);
+  };
+  take(phase.view.ordinary, Scope::cta);
+  for (const Weak& weak : phase.weak) {
+    if (weak.scope < Scope::cluster) a.view.narrow.join(weak.gave);
+    else take(weak.gave, Scope::cluster);
+    a.view.narrow.join(weak.all);
+  }
+  ++a.epoch;
+  for (const auto& op : phase.operations) learn(a, *op);
 }
 
 // Lanes that arrive together mean one phase: else the count is not that of those who arrive, and what the
@@ -155,7 +199,7 @@ void Checker::Scene::exited(const sim::Warp& warp) {
   }
   if (warp.cta().live_threads() != 0) return;
   for (const auto& [actor, last] : visits.arrivals)
-    if (last.first > visits.at_end.ordinary[actor])
+    if (last.first > std::max(visits.at_end.ordinary[actor], visits.at_end.narrow[actor]))
       found(FaultKind::exit, last.second,
             tw::format("an arrival from another CTA may reach {} after it has ended", warp.cta().name()), 0,
             {}, "meet at a cluster barrier before leaving");

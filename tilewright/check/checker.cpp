@@ -1,5 +1,8 @@
 #include "tilewright/check/checker.h"
 
+#include <algorithm>
+
+#include "tilewright/check/global.h"
 #include "tilewright/check/scene.h"
 
 namespace tw::check {
@@ -14,15 +17,25 @@ Checker::Scene& Checker::of(const sim::Warp& warp) {
 void Checker::schedule(std::string name) {
   std::lock_guard lock(mutex_);
   schedule_ = name;
-  report_.schedules.push_back(std::move(name));
+  schedules_.push_back(std::move(name));
 }
 
-void Checker::found(Fault fault, std::string one, std::string two) {
+void Checker::found(Fault fault, std::string one, std::string two, uint64_t cluster) {
   std::lock_guard lock(mutex_);
   if (two < one) std::swap(one, two);  // which came first is chance
-  if (!known_.emplace(fault.kind, std::move(one), std::move(two)).second) return;
+  const FaultKind kind = fault.kind;
+  add(std::move(fault), {kind, std::move(one), std::move(two)}, cluster);
+}
+
+// Clusters run on several host threads: what is kept must not depend on which came first.
+void Checker::add(Fault fault, std::tuple<FaultKind, std::string, std::string> key, uint64_t cluster) {
+  const Place place{schedules_.size(), cluster, sequence_++};
+  const auto [at, fresh] = faults_.try_emplace(std::move(key), place, Fault());
+  auto& [known, kept] = at->second;
+  if (!fresh && place >= known) return;
   fault.schedule = schedule_;
-  report_.faults.push_back(std::move(fault));
+  known = place;
+  kept = std::move(fault);
 }
 
 void Checker::found(Fault fault) {
@@ -47,16 +60,20 @@ bool Checker::take(const Error& error) {
   f.loc = error.loc();
   f.notes = error.notes();
   std::lock_guard lock(mutex_);
-  for (const Fault& known : report_.faults)
-    if (known.kind == f.kind && known.loc == f.loc) return true;
-  f.schedule = schedule_;
-  report_.faults.push_back(std::move(f));
+  const FaultKind kind = f.kind;
+  std::string where = f.loc ? to_string(f.loc) : "";
+  add(std::move(f), {kind, std::move(where), "stopped"}, kBetween);
   return true;
 }
 
 CheckReport Checker::report() const {
   std::lock_guard lock(mutex_);
-  CheckReport r = report_;
+  CheckReport r;
+  r.schedules = schedules_;
+  std::vector<std::pair<Place, const Fault*>> in_order;
+  for (const auto& [key, entry] : faults_) in_order.emplace_back(entry.first, &entry.second);
+  std::sort(in_order.begin(), in_order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [place, fault] : in_order) r.faults.push_back(*fault);
   r.not_checked.assign(unchecked_.begin(), unchecked_.end());
   r.verdict = !r.faults.empty()        ? Verdict::faults
               : !r.not_checked.empty() ? Verdict::incomplete
@@ -64,14 +81,21 @@ CheckReport Checker::report() const {
   return r;
 }
 
+void Checker::launch_begin(const sim::Grid& grid) { launch_ = std::make_unique<Launch>(*this, grid); }
+void Checker::launch_end() {
+  launch_->finish();
+  launch_.reset();
+}
+
 void Checker::cluster_begin(sim::Cluster& cluster) {
-  auto scene = std::make_unique<Scene>(*this, cluster);
+  auto scene = std::make_unique<Scene>(*this, *launch_, cluster);
   cluster.observer_data = scene.get();
   std::lock_guard lock(mutex_);
   scenes_[&cluster] = std::move(scene);
 }
 
 void Checker::cluster_end(sim::Cluster& cluster) {
+  launch_->ended(cluster.index, static_cast<Scene*>(cluster.observer_data)->take_global());
   cluster.observer_data = nullptr;
   std::lock_guard lock(mutex_);
   scenes_.erase(&cluster);

@@ -26,6 +26,8 @@ class Checker final : public sim::Observer {
   bool take(const Error& error);
   CheckReport report() const;
 
+  void launch_begin(const sim::Grid& grid) override;
+  void launch_end() override;
   void cluster_begin(sim::Cluster& cluster) override;
   void cluster_end(sim::Cluster& cluster) override;
   void issue(const sim::Warp& warp, const ptx::Instruction& inst, uint32_t pc, uint32_t lanes) override;
@@ -39,9 +41,12 @@ class Checker final : public sim::Observer {
   void async_reached(const sim::AsyncOp& op, sim::Milestone milestone) override;
   void barrier(const sim::BarrierEvent& event) override;
 
-  class Scene;  // what is known of one cluster
-  // `one`, `two`: where both accesses stand, as source lines or places in the program. Reported once.
-  void found(Fault fault, std::string one, std::string two);
+  class Scene;   // what is known of one cluster
+  class Launch;  // what clusters know of each other
+  // `one`, `two`: where both accesses stand, as source lines or places in the program. Reported once, as the
+  // first cluster met it; `cluster` is kBetween for what came out between clusters.
+  static constexpr uint64_t kBetween = ~uint64_t{0};
+  void found(Fault fault, std::string one, std::string two, uint64_t cluster = kBetween);
   void found(Fault fault);  // known by its place alone, or without one by its message
   void not_checked(std::string what);
 
@@ -50,11 +55,16 @@ class Checker final : public sim::Observer {
 
   mutable std::mutex mutex_;  // clusters run on several host threads
   std::string schedule_;
-  CheckReport report_;
-  std::set<std::tuple<FaultKind, std::string, std::string>> known_;
+  // Runs before it, the cluster, and how many were found before: the order that reports have.
+  using Place = std::tuple<size_t, uint64_t, size_t>;
+  void add(Fault fault, std::tuple<FaultKind, std::string, std::string> key, uint64_t cluster);
+  std::vector<std::string> schedules_;
+  std::map<std::tuple<FaultKind, std::string, std::string>, std::pair<Place, Fault>> faults_;
+  size_t sequence_ = 0;
   std::set<std::string> unchecked_;
   // A run that stops does not end its clusters: their scenes go with the next run or the checker.
   std::map<const sim::Cluster*, std::unique_ptr<Scene>> scenes_;
+  std::unique_ptr<Launch> launch_;
 };
 
 }  // namespace tw::check

@@ -7,36 +7,36 @@
 // (its elected lane); an epoch counts an actor's releases and acquisitions.
 namespace tw::check {
 
+// Of actors beyond its size it knows nothing.
 class Clock {
  public:
-  explicit Clock(size_t actors = 0) : at_(actors, 0) {}
-  uint32_t operator[](size_t actor) const { return at_[actor]; }
-  void set(size_t actor, uint32_t epoch) { at_[actor] = std::max(at_[actor], epoch); }
-  void reset(size_t actor, uint32_t epoch) { at_[actor] = epoch; }
+  Clock() = default;
+  explicit Clock(size_t actors) : at_(actors, 0) {}
+  uint32_t operator[](size_t actor) const { return actor < at_.size() ? at_[actor] : 0; }
+  bool empty() const { return at_.empty(); }
+  void set(size_t actor, uint32_t epoch) {
+    grow(actor + 1);
+    at_[actor] = std::max(at_[actor], epoch);
+  }
+  void reset(size_t actor, uint32_t epoch) {
+    grow(actor + 1);
+    at_[actor] = epoch;
+  }
+  bool covers(const Clock& other) const {
+    for (size_t i = 0; i < other.at_.size(); ++i)
+      if (other.at_[i] > (*this)[i]) return false;
+    return true;
+  }
   void join(const Clock& other) {
-    for (size_t i = 0; i < at_.size(); ++i) at_[i] = std::max(at_[i], other.at_[i]);
+    grow(other.at_.size());
+    for (size_t i = 0; i < other.at_.size(); ++i) at_[i] = std::max(at_[i], other.at_[i]);
   }
 
  private:
-  std::vector<uint32_t> at_;
-};
-
-// What an actor knows to have happened, and for whom its effects are visible.
-struct View {
-  explicit View(size_t actors = 0)
-      : ordinary(actors), proxied(actors), caused(actors), tensor(actors), fenced(actors) {}
-  Clock ordinary;  // accesses of threads, ordered by synchronisation
-  Clock proxied;   // of those, what a proxy fence made visible to the async proxy
-  Clock caused;    // events that asynchronous operations followed, beyond `ordinary`
-  Clock tensor;    // tensor-memory operations this actor's own may follow: a fence::after came since
-  Clock fenced;    // and those that a fence::before passed on
-
-  void join(const View& other) {
-    ordinary.join(other.ordinary);
-    proxied.join(other.proxied);
-    caused.join(other.caused);
-    fenced.join(other.fenced);
+  void grow(size_t actors) {
+    if (at_.size() < actors) at_.resize(actors);
   }
+  std::vector<uint32_t> at_;
 };
 
 }  // namespace tw::check

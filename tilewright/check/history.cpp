@@ -1,6 +1,7 @@
 #include "tilewright/check/history.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 namespace tw::check {
@@ -10,6 +11,10 @@ Order after_operation(const Stamp& earlier, const Stamp& later, const View& view
   const Operation& op = *earlier.op;
   if (later.op && op.pipeline && later.op->pipeline == op.pipeline) return Order::ordered;
   if (!op.over(!earlier.write, view.caused)) return Order::unordered;
+  // cp.async and st.async belong to the generic proxy: what they wrote is handed on like what threads wrote.
+  if (earlier.proxy == Proxy::generic && later.proxy == Proxy::async &&
+      !op.over(!earlier.write, view.proxied))
+    return Order::no_proxy_fence;
   // "tcgen05.fence": operations on tensor memory follow those of other threads only behind a fence.
   if (earlier.proxy == Proxy::tensor && later.proxy == Proxy::tensor && earlier.warp != later.warp &&
       !op.over(!earlier.write, view.tensor))
@@ -21,17 +26,18 @@ Order after_operation(const Stamp& earlier, const Stamp& later, const View& view
 
 bool Operation::over(bool reads_only, const Clock& knows) const {
   for (const auto& part : parts)
-    if (!part->over(index, knows)) return false;
-  return !parts.empty() || (reads_only && read ? read : done)->over(index, knows);
+    if (!part->over(index, knows, lanes)) return false;
+  return !parts.empty() || (reads_only && read ? read : done)->over(index, knows, lanes);
 }
 
 void Stream::keep(const std::vector<uint64_t>& indices) {
   // Of what an actor saw between two of the operations, the first counts: it is the easiest to have heard of.
-  std::unordered_map<uint32_t, uint64_t> covered;  // by actor: operations below this place
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t>
+      covered;  // by actor and lanes: operations below this place
   std::erase_if(seen_, [&](const Seen& s) {
     const auto now =
         static_cast<uint64_t>(std::upper_bound(indices.begin(), indices.end(), s.up_to) - indices.begin());
-    uint64_t& before = covered[s.actor];
+    uint64_t& before = covered[{s.actor, s.lanes}];
     if (now <= before) return true;
     before = now;
     return false;
@@ -86,15 +92,22 @@ void Stamps::prune(const std::vector<Shadow*>& shadows) {
 
 Order order(const Stamp& earlier, const Stamp& later, const View& view) {
   if (earlier.op) return after_operation(earlier, later, view);
-  if (earlier.warp == later.warp && (!later.op || later.proxy == Proxy::tensor))
-    return Order::ordered;  // program order
-  if (earlier.epoch > view.ordinary[earlier.actor]) return Order::unordered;
+  // "fence.proxy.tensormap": what threads wrote is no tensor map for the copy engine before an acquire.
+  const bool map = later.proxy == Proxy::tensor_map && earlier.write;
+  const Order known = map && earlier.epoch > view.maps[earlier.actor] ? Order::no_map_fence : Order::ordered;
+  if (earlier.warp == later.warp && (!later.op || later.proxy != Proxy::async))
+    return known;  // program order
+  if (earlier.epoch > view.ordinary[earlier.actor]) {
+    if (earlier.epoch > view.narrow[earlier.actor]) return Order::unordered;
+    // A signal of too small a scope need not make writes visible. What was read before it has been read.
+    if (earlier.write) return Order::narrow;
+  }
   if (later.proxy == Proxy::tensor && earlier.epoch > view.tensor[earlier.actor])
     return Order::no_tensor_fence;
   // "Async proxy": what threads did becomes visible to it by a fence.
   if (later.proxy == Proxy::async && earlier.epoch > view.proxied[earlier.actor])
     return Order::no_proxy_fence;
-  return Order::ordered;
+  return known;
 }
 
 }  // namespace tw::check

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "tilewright/check/clock.h"
 #include "tilewright/check/shadow.h"
+#include "tilewright/check/view.h"
 #include "tilewright/sim/observer.h"
 
 // Who did what when in one cluster, as far as shadow memory still refers to it.
@@ -15,14 +15,18 @@ namespace tw::check {
 // single copy. Whoever waits learns that all up to an index are over.
 class Stream {
  public:
-  void acquired(uint32_t actor, uint32_t epoch, uint64_t up_to) {
-    if (seen_.empty() || seen_.back().actor != actor || seen_.back().up_to != up_to)
-      seen_.push_back({actor, epoch, up_to});
+  // `lanes`: of those lanes' parts of the operations; cp.async completes for each lane by itself.
+  void acquired(uint32_t actor, uint32_t epoch, uint64_t up_to, uint32_t lanes = ~0u) {
+    if (seen_.empty() || seen_.back().actor != actor || seen_.back().up_to != up_to ||
+        seen_.back().lanes != lanes)
+      seen_.push_back({actor, epoch, lanes, up_to});
   }
   // Whether someone learned that operation `index` is over, early enough for `knows` to follow.
-  bool over(uint64_t index, const Clock& knows) const {
-    for (size_t i = seen_.size(); i-- > 0;)
-      if (seen_[i].up_to >= index && seen_[i].epoch <= knows[seen_[i].actor]) return true;
+  bool over(uint64_t index, const Clock& knows, uint32_t lanes = 1) const {
+    for (size_t i = seen_.size(); i-- > 0;) {
+      if (seen_[i].up_to >= index && seen_[i].epoch <= knows[seen_[i].actor]) lanes &= ~seen_[i].lanes;
+      if (lanes == 0) return true;
+    }
     return false;
   }
   // Forgets what no longer makes a difference when over() is asked only for these operations (ascending) and
@@ -33,13 +37,13 @@ class Stream {
 
  private:
   struct Seen {
-    uint32_t actor, epoch;
+    uint32_t actor, epoch, lanes;
     uint64_t up_to;
   };
   std::vector<Seen> seen_;
 };
 
-enum class Proxy : uint8_t { generic, async, tensor };
+enum class Proxy : uint8_t { generic, async, tensor, tensor_map };
 
 // An asynchronous operation.
 struct Operation {
@@ -48,6 +52,7 @@ struct Operation {
   std::shared_ptr<Stream> done, read;  // completion of its writes; of its reads, where those end earlier
   std::vector<std::shared_ptr<Stream>> parts;  // wgmma, instead: each warp waits for its own
   uint64_t index = 1;                          // in the streams
+  uint32_t lanes = 1;                          // whose parts of the streams it needs
   uint32_t pc = 0;
   bool bulk = false;               // a copy by the copy engine
   bool ordinary = false;           // a store of a thread that completes later, of the generic proxy
@@ -101,7 +106,7 @@ class Stamps {
   size_t limit_ = size_t{1} << 16;
 };
 
-enum class Order : uint8_t { ordered, unordered, no_proxy_fence, no_tensor_fence };
+enum class Order : uint8_t { ordered, unordered, narrow, no_proxy_fence, no_tensor_fence, no_map_fence };
 
 // Whether `earlier`, which happened before in this run, comes first in every run, for an access that knows
 // `view`.

@@ -18,6 +18,7 @@ const char* name(Verdict v) {
 const char* name(FaultKind k) {
   switch (k) {
     case FaultKind::race: return "race";
+    case FaultKind::scope: return "insufficient scope";
     case FaultKind::proxy_fence: return "missing proxy fence";
     case FaultKind::tensor_fence: return "missing tcgen05 fence";
     case FaultKind::init_fence: return "missing fence after mbarrier.init";

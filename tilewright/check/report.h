@@ -16,6 +16,7 @@ const char* name(Verdict v);
 
 enum class FaultKind : uint8_t {
   race,          // two accesses that nothing orders
+  scope,         // what orders two accesses does not reach from one's thread to the other's
   proxy_fence,   // ordered, but no proxy fence makes one visible to the other's proxy
   init_fence,    // a barrier is used before its initialisation is fenced
   lapping,       // a phase may complete twice while someone still waits for it

@@ -29,11 +29,13 @@ uint64_t covered(const std::vector<uint64_t>& commits, uint64_t pending) {
 
 }  // namespace
 
-Checker::Scene::Scene(Checker& owner, sim::Cluster& cluster)
+Checker::Scene::Scene(Checker& owner, Launch& launch, sim::Cluster& cluster)
     : owner_(owner),
+      launch_(launch),
       cluster_(cluster),
       actors_(2 * cluster.warps.size()),
-      registers_(cluster.grid.program.code.source) {
+      registers_(cluster.grid.program.code.source),
+      global_(launch.extent()) {
   warps_.resize(cluster.warps.size());
   for (size_t i = 0; i < warps_.size(); ++i) {
     warps_[i].all.index = static_cast<uint32_t>(2 * i);
@@ -90,18 +92,6 @@ void Checker::Scene::join(WarpKnowledge& w) {
   w.seen = ++w.changes;
 }
 
-void Checker::Scene::release(const sim::Warp& warp, uint32_t lanes, View& into) {
-  Actor& a = actor(warp, lanes);
-  WarpKnowledge& w = knowledge(warp);
-  const auto give = [&](Actor& from) {
-    from.note_present();
-    into.join(from.view);
-    ++from.epoch;
-  };
-  give(a);
-  if (&a == &w.all) give(w.some);  // each of all lanes gives what it did alone
-}
-
 void Checker::Scene::learn(Actor& a, Stream& stream, uint64_t up_to) {
   a.view.caused.set(a.index, a.epoch);
   stream.acquired(a.index, a.epoch, up_to);
@@ -110,12 +100,6 @@ void Checker::Scene::learn(Actor& a, Stream& stream, uint64_t up_to) {
 void Checker::Scene::learn(Actor& a, const Operation& op) {
   if (op.done) learn(a, *op.done, op.index);
   a.view.caused.join(op.start->caused);
-}
-
-void Checker::Scene::acquire(Actor& a, const Phase& phase) {
-  a.view.join(phase.view);
-  ++a.epoch;
-  for (const auto& op : phase.operations) learn(a, *op);
 }
 
 // ---- events ----
@@ -129,6 +113,8 @@ void Checker::Scene::issue(const sim::Warp& warp, const ptx::Instruction& inst, 
     else if (inst.has("commit_group")) w.wgmma_commits.push_back(w.wgmmas);
   } else if (inst.opcode() == "cp" && inst.has("bulk") && inst.has("commit_group")) {
     each_of(warp, lanes, [](Actor& a) { a.bulk_commits.push_back(a.bulk_done->issued); });
+  } else if (inst.opcode() == "cp" && inst.has("commit_group")) {
+    w.copy_commits.emplace_back(lanes, w.copies->issued);
   }
   if (registers_.any()) registers(warp, inst, w);
 }
@@ -148,10 +134,19 @@ void Checker::Scene::registers(const sim::Warp& warp, const ptx::Instruction& in
 void Checker::Scene::fence(const sim::Warp& warp, const ptx::Instruction& inst, uint32_t lanes) {
   Actor& a = actor(warp, lanes);
   View& v = a.view;
-  if (inst.opcode() == "fence" && inst.has("proxy")) {
+  if (inst.opcode() == "fence" && inst.has("tensormap::generic")) {
+    memory_fence(warp, a, semantics_.of(warp.pc(), inst));
+    if (inst.has("acquire")) {
+      a.note_present();
+      v.maps.join(v.ordinary);
+      if (Actor& some = knowledge(warp).some; &a != &some) v.maps.set(some.index, some.epoch++);
+      v.elsewhere = proxied(v.elsewhere);
+    }
+  } else if (inst.opcode() == "fence" && inst.has("proxy")) {
     // "fence.proxy.async": what came before, of this thread and of those it synchronised with.
     v.ordinary.set(a.index, a.epoch);
     v.proxied.join(v.ordinary);
+    v.elsewhere = proxied(v.elsewhere);
     knowledge(warp).init_fence = knowledge(warp).instructions;
     if (&a == &knowledge(warp).all) {
       Actor& some = knowledge(warp).some;
@@ -159,6 +154,8 @@ void Checker::Scene::fence(const sim::Warp& warp, const ptx::Instruction& inst, 
     }
   } else if (inst.opcode() == "fence" && inst.has("mbarrier_init")) {
     knowledge(warp).init_fence = knowledge(warp).instructions;
+  } else if (inst.opcode() == "fence" || inst.opcode() == "membar") {
+    memory_fence(warp, a, semantics_.of(warp.pc(), inst));
   } else if (inst.opcode() == "wgmma") {
     knowledge(warp).registers.fence();
   } else if (inst.opcode() == "tcgen05") {
@@ -175,6 +172,31 @@ void Checker::Scene::fence(const sim::Warp& warp, const ptx::Instruction& inst, 
     }
   }
   ++a.epoch;
+}
+
+// "Release and Acquire Patterns": a fence acquires what strong reads before it observed, and lets strong
+// writes behind it release what came before.
+void Checker::Scene::memory_fence(const sim::Warp& warp, Actor& a, const Semantics& how) {
+  WarpKnowledge& w = knowledge(warp);
+  View& v = a.view;
+  for (size_t s = 0; how.acquires && s < static_cast<size_t>(how.scope); ++s) {
+    v.ordinary.join(w.pending[s]);
+    w.pending[s] = Clock();
+  }
+  if (how.acquires && how.scope == Scope::gpu) {
+    for (const Flags::Entry& h : w.observed) take(a, *h);
+    w.observed.clear();
+    for (auto& read : w.volatile_reads)
+      if (read.second != 0) launch_.waited_for(std::exchange(read, {}).second);
+  }
+  if (!how.releases) return;
+  a.note_present();
+  if (&a == &w.all) w.some.note_present();
+  for (size_t s = 0; s < static_cast<size_t>(how.scope); ++s) {
+    v.published[s].join(v.ordinary);
+    if (&a == &w.all) v.published[s].set(w.some.index, w.some.epoch);
+  }
+  if (&a == &w.all) ++w.some.epoch;
 }
 
 void Checker::Scene::waited(const sim::Warp& warp, const ptx::Instruction& inst, uint32_t lanes) {
@@ -199,6 +221,24 @@ void Checker::Scene::waited(const sim::Warp& warp, const ptx::Instruction& inst,
       whose.bulk_over = std::max(whose.bulk_over, up_to);
       if (!inst.has("read")) learn(a, *whose.bulk_done, up_to);
     });
+  } else if (inst.opcode() == "cp") {
+    wait_for_copies(w, a, inst, lanes);
+  }
+}
+
+// "cp.async.wait_group", "cp.async.wait_all": each lane waits for the groups it committed itself.
+void Checker::Scene::wait_for_copies(WarpKnowledge& w, Actor& a, const ptx::Instruction& inst,
+                                     uint32_t lanes) {
+  a.view.caused.set(a.index, a.epoch);
+  if (inst.has("wait_all")) return w.copies->acquired(a.index, a.epoch, w.copies->issued, lanes);
+  std::array<uint64_t, sim::kLanes> newer{};
+  for (size_t i = w.copy_commits.size(); i-- > 0 && lanes != 0;) {
+    const auto& [by, issued] = w.copy_commits[i];
+    uint32_t over = 0;
+    for (uint32_t rest = by & lanes; rest != 0; rest &= rest - 1)
+      if (newer[static_cast<size_t>(std::countr_zero(rest))]++ >= groups(inst)) over |= rest & (~rest + 1);
+    if (over) w.copies->acquired(a.index, a.epoch, issued, over);
+    lanes &= ~over;
   }
 }
 
@@ -234,13 +274,17 @@ void Checker::Scene::issued(const sim::AsyncOp& issued) {
     in_stream(a.bulk_done);
     op->read = a.bulk_read;
     a.last_bulk = issued.pc;
+  } else if (inst->opcode() == "cp" && !inst->has("bulk")) {
+    // cp.async.mbarrier.arrive is over when all of the lanes' copies before it are.
+    op->done = w.copies;
+    op->index = inst->has("mbarrier") ? w.copies->issued : ++w.copies->issued;
+    op->lanes = issued.lanes;
   } else {
     op->done = std::make_shared<Stream>();
-    if (inst->opcode() == "cp" && !inst->has("bulk")) owner_.not_checked("cp.async: what its copies touch");
   }
   ++a.epoch;
   op->bulk = inst->has("bulk");
-  op->ordinary = !op->bulk && (inst->opcode() == "st" || inst->opcode() == "red");
+  op->ordinary = !op->bulk && (inst->opcode() == "st" || inst->opcode() == "red" || inst->opcode() == "cp");
   in_flight_[&issued] = std::move(op);
 }
 
@@ -261,7 +305,8 @@ void Checker::Scene::prune() {
   for (const WarpKnowledge& w : warps_) {
     for (const Actor* a : {&w.all, &w.some})
       lasting.insert(lasting.end(), {a->bulk_done.get(), a->bulk_read.get(), a->tensor_core.get()});
-    lasting.insert(lasting.end(), {w.wgmma_part.get(), w.tensor_loads.get(), w.tensor_stores.get()});
+    lasting.insert(lasting.end(),
+                   {w.wgmma_part.get(), w.tensor_loads.get(), w.tensor_stores.get(), w.copies.get()});
   }
   all_operations_.prune(lasting);
   for (Memories& m : memories_) m.accumulators.clear();
@@ -297,23 +342,27 @@ void Checker::Scene::touch(const sim::Cta& cta, bool tensor, uint64_t begin, uin
       begin, bytes, id, later.write, later.atomic,
       [&](const Shadow::Entry& e) {
         if (const Order found = how(e); found != Order::ordered) [[unlikely]]
-          report(found, stamps_[e.stamp], later, cta, tensor, begin);
+          report(found, stamps_[e.stamp], later, name_of(cta, tensor, begin));
       },
       [&](const Shadow::Entry& e) { return how(e) == Order::ordered; });
 }
 
 void Checker::Scene::access(const sim::Warp& warp, const sim::Access& access) {
-  if (access.space != sim::MemorySpace::shared) return;
+  const bool global = access.space == sim::MemorySpace::global;
+  if (!global && access.space != sim::MemorySpace::shared) return;
   prune();
+  const Semantics& how = semantics_.of(warp.pc(), warp.instruction());
+  if (how.strong && how.scope != Scope::none) synchronise(warp, access, how);
   Actor& a = actor(warp, access.lanes);
   a.view.ordinary.set(a.index, a.epoch);
+  if (global) return access_global(warp, access, a, how);
   Stamp s;
   s.actor = a.index;
   s.epoch = a.epoch;
   s.pc = warp.pc();
   s.warp = &warp;
   s.write = access.kind != sim::AccessKind::read;
-  s.atomic = access.kind == sim::AccessKind::atomic;
+  s.atomic = how.strong;
   const uint32_t id = stamps_.number(std::move(s));
   for (uint32_t rest = access.lanes; rest != 0;) {
     // Lanes whose bytes follow each other count as one access.
@@ -354,8 +403,10 @@ void Checker::Scene::access(const sim::AsyncOp& op, const sim::AsyncAccess& acce
     prune();
     current_ = &op;
     current_operation_ = it->second;
+    current_lasting_ = nullptr;
     current_stamps_ = {};
   }
+  if (access.space == sim::MemorySpace::global) return access_global(op, access);
   const std::shared_ptr<Operation>& record = current_operation_;
   const bool tensor = access.space == sim::MemorySpace::tensor;
   const bool write = access.kind != sim::AccessKind::read;

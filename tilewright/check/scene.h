@@ -5,11 +5,14 @@
 #include <set>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tilewright/check/checker.h"
+#include "tilewright/check/global.h"
 #include "tilewright/check/history.h"
 #include "tilewright/check/registers.h"
+#include "tilewright/check/scope.h"
 #include "tilewright/check/shadow.h"
 #include "tilewright/sim/cluster.h"
 
@@ -41,6 +44,13 @@ struct WarpKnowledge {
   uint64_t instructions = 0;                  // so far
   std::pair<uint64_t, const void*> released;  // the last instruction that did, and into which phase
   uint64_t init_fence = 0;                    // `instructions` at the last fence that publishes barriers
+  // cp.async: its commits, by which lanes, and what had been issued then.
+  std::shared_ptr<Stream> copies = std::make_shared<Stream>();
+  std::vector<std::pair<uint32_t, uint64_t>> copy_commits;
+  // By scope: accesses that relaxed reads observed, which a fence of that scope acquires.
+  std::array<Clock, kFenceScopes> pending;
+  std::vector<Flags::Entry> observed;                             // of other clusters, likewise
+  std::array<std::pair<uint32_t, uint64_t>, 8> volatile_reads{};  // the last: where, and of which word
   uint64_t wgmmas = 0;
   std::vector<uint64_t> wgmma_commits;
   std::shared_ptr<Stream> wgmma_part = std::make_shared<Stream>();
@@ -52,7 +62,7 @@ struct WarpKnowledge {
 // What the threads and operations of one cluster know of each other.
 class Checker::Scene {
  public:
-  Scene(Checker& owner, sim::Cluster& cluster);
+  Scene(Checker& owner, Launch& launch, sim::Cluster& cluster);
 
   void issue(const sim::Warp& warp, const ptx::Instruction& inst, uint32_t lanes);
   void access(const sim::Warp& warp, const sim::Access& access);
@@ -65,14 +75,24 @@ class Checker::Scene {
   void started(const sim::Warp& warp, uint32_t lanes) { knowledge(warp).full = lanes; }
   void exited(const sim::Warp& warp);
   void tensor_memory(const sim::Warp& warp, int column, int columns);
+  GlobalTouches take_global() { return std::move(global_); }
 
  private:
   struct Waiter {
     uint32_t actor, epoch, pc;
     const sim::Warp* warp;
   };
+  // An arrival that does not reach every thread that may wait.
+  struct Weak {
+    Scope scope;
+    bool releases;
+    uint32_t pc;
+    Clock gave;  // to those it reaches, with what fences released if it is relaxed
+    Clock all;   // relaxed: what it would have given
+  };
   struct Phase {
     View view;
+    std::vector<Weak> weak;
     std::vector<std::shared_ptr<const Operation>> operations;
     std::vector<Waiter> waiters;  // who saw it complete
     uint32_t visitor = 0;         // where an operation of another CTA that signals it was issued; 0: none
@@ -116,8 +136,12 @@ class Checker::Scene {
     if (WarpKnowledge& w = knowledge(warp); &a == &w.all) f(w.some);
   }
   void join(WarpKnowledge& w);
-  void release(const sim::Warp& warp, uint32_t lanes, View& into);
-  void acquire(Actor& a, const Phase& phase);
+  template <class F>
+  void release(const sim::Warp& warp, uint32_t lanes, F give);
+  void give(Phase& phase, const View& view, const Semantics& how, bool remote, uint32_t pc);
+  void acquire(WarpKnowledge& w, Actor& a, const Phase& phase, const Semantics& how);
+  void wait_for_copies(WarpKnowledge& w, Actor& a, const ptx::Instruction& inst, uint32_t lanes);
+  void memory_fence(const sim::Warp& warp, Actor& a, const Semantics& how);
   void learn(Actor& a, const Operation& op);
   void learn(Actor& a, Stream& stream, uint64_t up_to);
   Phase& phase(Barrier& barrier, uint64_t number);
@@ -134,8 +158,18 @@ class Checker::Scene {
   bool accumulates(const sim::AsyncOp& op, Memories& memories, uint64_t begin, uint64_t end, bool write);
   void touch(const sim::Cta& cta, bool tensor, uint64_t begin, uint64_t bytes, uint32_t stamp,
              const View& view);
-  void report(Order how, const Stamp& earlier, const Stamp& later, const sim::Cta& cta, bool tensor,
-              uint64_t at);
+  void touch_global(const PagedShadow::Rows& rows, const View& view);
+  const std::shared_ptr<Operation>& lasting_operation();
+  void access_global(const sim::Warp& warp, const sim::Access& access, Actor& a, const Semantics& how);
+  void access_global(const sim::AsyncOp& op, const sim::AsyncAccess& access);
+  void synchronise(const sim::Warp& warp, const sim::Access& access, const Semantics& how);
+  void note_volatile(const sim::Warp& warp, uint64_t word);
+  void observe(const sim::Warp& warp, Actor& a, const Flags::Entry& handed, const Semantics& how);
+  std::vector<Flags::Entry> hand_out(const sim::Warp& warp, uint32_t lanes, const Semantics& how);
+  Flags::Entry handed(const sim::Warp& warp, const Actor& a, View view, Scope scope) const;
+  void take(Actor& a, const Handed& handed);
+  void report(Order how, const Stamp& earlier, const Stamp& later, const std::string& place);
+  std::string too_narrow(const Stamp& earlier) const;
   std::string describe(const Stamp& s) const;
   std::string hand_over_of(const Stamp& earlier, const Stamp& later) const;
   std::string where(const sim::Warp& warp, uint32_t pc) const;  // "CTA (0, 0, 0), warp 4, role mma"
@@ -144,6 +178,7 @@ class Checker::Scene {
   const ptx::Instruction* instruction(uint32_t pc) const;
 
   Checker& owner_;
+  Launch& launch_;
   sim::Cluster& cluster_;
   const size_t actors_;
   std::vector<WarpKnowledge> warps_;
@@ -156,13 +191,30 @@ class Checker::Scene {
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> wgmmas_;  // issued, by CTA and warpgroup
   std::vector<Visits> visits_;                                // by CTA rank
   const SharedRegisters registers_;
+  SemanticsTable semantics_;
+  GlobalTouches global_;
+  Flags flags_;  // in shared memory
   std::unordered_map<const sim::AsyncOp*, std::shared_ptr<Operation>> in_flight_;
   // The operation whose accesses come now.
   const sim::AsyncOp* current_ = nullptr;
-  std::shared_ptr<Operation> current_operation_;
+  std::shared_ptr<Operation> current_operation_, current_lasting_;
   std::array<uint32_t, 4> current_stamps_{};  // 0: none yet
   // What was reported: kind, and both places in the program.
   std::set<std::tuple<Order, uint32_t, uint32_t>> reported_;
 };
+
+// give(view) hears what each actor that releases knows.
+template <class F>
+void Checker::Scene::release(const sim::Warp& warp, uint32_t lanes, F give) {
+  Actor& a = actor(warp, lanes);
+  WarpKnowledge& w = knowledge(warp);
+  const auto from = [&](Actor& who) {
+    who.note_present();
+    give(std::as_const(who.view));
+    ++who.epoch;
+  };
+  from(a);
+  if (&a == &w.all) from(w.some);  // each of all lanes gives what it did alone
+}
 
 }  // namespace tw::check

@@ -33,6 +33,17 @@ class Shadow {
     }
   }
 
+  // f(cell, entry) of every entry.
+  template <class F>
+  void each(F f) const {
+    for (uint64_t c = 0; c < cells_.size(); ++c) {
+      for (const Entry& e : cells_[c].few)
+        if (e.stamp) f(c, e);
+      if (cells_[c].more)
+        for (const Entry& e : *cells_[c].more) f(c, e);
+    }
+  }
+
   // f(stamp&) of every entry: to see which stamps are in use, and to renumber them.
   template <class F>
   void each_stamp(F f) {
@@ -95,10 +106,11 @@ class Shadow {
         e.bytes |= fresh.bytes;
         return;
       }
-    constexpr size_t kMany = 8;
+    constexpr size_t kMany = 8, kMost = 256;
     if (cell.more->size() >= kMany)
       std::erase_if(*cell.more,
                     [&](const Entry& e) { return !e.write && (e.bytes & ~fresh.bytes) == 0 && ordered(e); });
+    if (cell.more->size() >= kMost) cell.more->erase(cell.more->begin());
     cell.more->push_back(fresh);
   }
 

@@ -23,6 +23,22 @@ std::string Checker::Scene::describe(const Stamp& s) const {
   return tw::format("{} {} it ({})", what, s.write ? "writes" : "reads", where(*s.warp, s.pc));
 }
 
+// The arrival that hands `earlier` over only in part.
+std::string Checker::Scene::too_narrow(const Stamp& earlier) const {
+  for (const auto& [key, barrier] : barriers_)
+    for (const auto& [number, phase] : barrier.phases)
+      for (const Weak& w : phase.weak) {
+        if (std::max(w.gave[earlier.actor], w.all[earlier.actor]) < earlier.epoch) continue;
+        const ptx::Instruction* inst = instruction(w.pc);
+        const std::string what =
+            inst ? tw::format("{} at {}", inst->text(), to_string(inst->loc)) : "an arrival";
+        if (!w.releases) return what + " is relaxed, and no fence before it releases";
+        if (w.scope < Scope::cluster) return what + " releases at scope .cta, to another CTA";
+        return what + " releases at scope .cluster, but the wait acquires at .cta";
+      }
+  return "a wait on the way is relaxed, or its scope too small";
+}
+
 std::string Checker::Scene::where(const sim::Warp& warp, uint32_t pc) const {
   const ptx::Instruction* inst = instruction(pc);
   std::string role;
@@ -69,13 +85,12 @@ void Checker::Scene::found(FaultKind kind, uint32_t pc, std::string message, uin
     return inst && inst->loc ? to_string(inst->loc) : std::to_string(at);
   };
   const std::string one = place(pc), two = f.notes.size() > 1 ? place(other) : one;
-  owner_.found(std::move(f), one, two);
+  owner_.found(std::move(f), one, two, cluster_.index);
 }
 
-void Checker::Scene::report(Order how, const Stamp& earlier, const Stamp& later, const sim::Cta& cta,
-                            bool tensor, uint64_t at) {
+void Checker::Scene::report(Order how, const Stamp& earlier, const Stamp& later, const std::string& place) {
   if (!reported_.emplace(how, earlier.pc, later.pc).second) return;
-  const std::string place = name_of(cta, tensor, at), what = describe(later);
+  const std::string what = describe(later);
   FaultKind kind = FaultKind::race;
   std::string message, advice;
   switch (how) {
@@ -84,6 +99,15 @@ void Checker::Scene::report(Order how, const Stamp& earlier, const Stamp& later,
       message = tw::format("{}: {}, and nothing orders this after an earlier access", place, what);
       advice = hand_over_of(earlier, later);
       break;
+    case Order::narrow:
+      kind = FaultKind::scope;
+      message =
+          tw::format("{}: {} after an earlier write, but what orders them need not make that visible: {}",
+                     place, what, too_narrow(earlier));
+      advice =
+          "release and acquire at a scope that both threads belong to: mbarrier.arrive.release.cluster and "
+          "mbarrier.try_wait.acquire.cluster between CTAs of a cluster (PTX ISA, \"Scope\")";
+      break;
     case Order::no_proxy_fence:
       kind = FaultKind::proxy_fence;
       message = tw::format("{}: {} through the async proxy, which may not see an earlier access of threads",
@@ -91,6 +115,13 @@ void Checker::Scene::report(Order how, const Stamp& earlier, const Stamp& later,
       advice =
           "the threads execute fence.proxy.async after their access and before the barrier (PTX ISA, \"Async "
           "proxy\")";
+      break;
+    case Order::no_map_fence:
+      kind = FaultKind::proxy_fence;
+      message = tw::format("{}: {} as a tensor map, and may not see what threads wrote to it", place, what);
+      advice =
+          "fence.proxy.tensormap::generic.release after the writes and, before the copy, "
+          "fence.proxy.tensormap::generic.acquire on the map (PTX ISA, \"membar, fence\")";
       break;
     case Order::no_tensor_fence:
       kind = FaultKind::tensor_fence;

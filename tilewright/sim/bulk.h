@@ -22,6 +22,7 @@ struct GlobalRange {
   Allocation* allocation = nullptr;
   uint64_t offset = 0, bytes = 0;
   std::byte* data() const { return allocation->data + offset; }
+  uint64_t address() const { return allocation->address + offset; }
 };
 
 // The range at a shared::cluster address. Faults: out of bounds, not a multiple of `align`.

@@ -34,12 +34,7 @@ void Cluster::start(uint64_t cluster_index) {
   ordered_op_ = nullptr;
   ordered_warp_ = nullptr;
   live_warps_ = warps.size();
-  const Dim3 first = grid.first_cta(index);
-  const Dim3 shape = grid.cluster;
-  for (auto& cta : ctas) {
-    const uint32_t r = cta->rank;
-    cta->id = {first.x + r % shape.x, first.y + r / shape.x % shape.y, first.z + r / (shape.x * shape.y)};
-  }
+  for (auto& cta : ctas) cta->id = grid.cta(index, cta->rank);
   if (observer_) observer_->cluster_begin(*this);
   for (auto& cta : ctas) cta->start();
   scheduler_ = grid.options.schedulers ? grid.options.schedulers->make(*this)

@@ -151,6 +151,16 @@ class Cluster {
     if (observer_) [[unlikely]]
       observer_->async_access(op, {kind, MemorySpace::shared, &cta, offset, bytes});
   }
+  void touches(const AsyncOp& op, AccessKind kind, uint64_t address, uint64_t bytes, uint32_t rows = 1,
+               uint64_t pitch = 0) const {
+    if (!observer_) [[likely]]
+      return;
+    AsyncAccess a{kind, MemorySpace::global, nullptr, 0, static_cast<uint32_t>(bytes)};
+    a.address = address;
+    a.rows = rows;
+    a.pitch = pitch;
+    observer_->async_access(op, a);
+  }
   // All in flight that may move now, oldest first.
   const std::vector<AsyncOp*>& advanceable();
   size_t in_flight() const { return in_flight_; }

@@ -123,6 +123,12 @@ Dim3 Grid::first_cta(uint64_t number) const {
           static_cast<uint32_t>(number / (nx * ny) * c.z)};
 }
 
+Dim3 Grid::cta(uint64_t number, uint32_t rank) const {
+  const Dim3 first = first_cta(number);
+  return {first.x + rank % cluster.x, first.y + rank / cluster.x % cluster.y,
+          first.z + rank / (cluster.x * cluster.y)};
+}
+
 uint64_t Grid::resident_clusters() const {
   const Machine& m = program.machine;
   const uint32_t threads = round_up(cta_threads, kLanes);

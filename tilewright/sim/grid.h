@@ -37,6 +37,7 @@ class Grid {
   std::vector<std::byte> constants;  // rows that depend on the launch
 
   Dim3 first_cta(uint64_t number) const;  // %ctaid of rank 0
+  Dim3 cta(uint64_t number, uint32_t rank) const;
   // Clusters that are on the machine at the same time, as its shared memory and threads allow.
   uint64_t resident_clusters() const;
 

@@ -257,9 +257,8 @@ Addresses lane_addresses(const Warp& warp, Slot base, bool wide, int64_t offset)
   return a;
 }
 
-void resolve(Warp& warp, uint32_t lanes, AddressSpace space, const Addresses& addresses, uint32_t bytes,
-             uint32_t align, AccessKind kind, LanePointers& out) {
-  if (space == AddressSpace::generic) return resolve_generic(warp, lanes, addresses, bytes, align, kind, out);
+void resolve_for_later(Warp& warp, uint32_t lanes, AddressSpace space, const Addresses& addresses,
+                       uint32_t bytes, uint32_t align, AccessKind kind, LanePointers& out) {
   out.dense = is_dense(lanes, addresses, bytes);
   if (!out.dense || addresses.lane[0] % align != 0 || bytes % align != 0)
     check_alignment(warp, lanes, addresses, align);
@@ -271,6 +270,12 @@ void resolve(Warp& warp, uint32_t lanes, AddressSpace space, const Addresses& ad
     case AddressSpace::param: resolve_constant(warp, lanes, addresses, bytes, kind, true, out); break;
     default: resolve_constant(warp, lanes, addresses, bytes, kind, false, out);
   }
+}
+
+void resolve(Warp& warp, uint32_t lanes, AddressSpace space, const Addresses& addresses, uint32_t bytes,
+             uint32_t align, AccessKind kind, LanePointers& out) {
+  if (space == AddressSpace::generic) return resolve_generic(warp, lanes, addresses, bytes, align, kind, out);
+  resolve_for_later(warp, lanes, space, addresses, bytes, align, kind, out);
   if (Observer* observer = warp.cluster().observer()) [[unlikely]]
     observer->access(warp, {kind, observed(space), lanes, bytes, addresses.lane});
 }

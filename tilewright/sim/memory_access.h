@@ -32,6 +32,10 @@ struct LanePointers {
 // reads and atomics.
 void resolve(Warp& warp, uint32_t lanes, AddressSpace space, const Addresses& addresses, uint32_t bytes,
              uint32_t align, AccessKind kind, LanePointers& out);
+// The same, but not for generic addresses, for an asynchronous operation, which tells the observer itself
+// when it accesses the bytes.
+void resolve_for_later(Warp& warp, uint32_t lanes, AddressSpace space, const Addresses& addresses,
+                       uint32_t bytes, uint32_t align, AccessKind kind, LanePointers& out);
 
 // The lanes whose address is in global memory.
 uint32_t global_lanes(AddressSpace space, uint32_t lanes, const Addresses& addresses);

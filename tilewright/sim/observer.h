@@ -9,6 +9,7 @@ namespace tw::sim {
 
 class Cluster;
 class Cta;
+class Grid;
 class Warp;
 class Program;
 
@@ -25,14 +26,18 @@ struct Access {
   const uint64_t* addresses;  // [32]
 };
 
-// Memory that an asynchronous operation touches, when it does: bytes of a CTA's shared memory, or cells of
-// its tensor memory.
+// Memory that an asynchronous operation touches, when it does: bytes of a CTA's shared memory, cells of its
+// tensor memory, or bytes of global memory.
 struct AsyncAccess {
-  AccessKind kind;
-  MemorySpace space;  // shared or tensor
-  const Cta* cta;
-  uint32_t offset, bytes;                            // shared
+  AccessKind kind;                                   // atomic: a reduction in global memory
+  MemorySpace space;                                 // shared, tensor or global
+  const Cta* cta;                                    // shared and tensor
+  uint32_t offset, bytes;                            // shared; global has bytes too
   int lane = 0, lanes = 0, column = 0, columns = 0;  // tensor
+  uint64_t address = 0;                              // global: `rows` times `bytes`, `pitch` apart
+  uint32_t rows = 1;
+  uint64_t pitch = 0;
+  bool tensor_map = false;  // these bytes are the operation's tensor map
 };
 
 struct BarrierEvent {
@@ -66,6 +71,8 @@ enum class WarpState : uint8_t { started, suspended, resumed, exited };
 class Observer {
  public:
   virtual ~Observer() = default;
+  virtual void launch_begin(const Grid&) {}
+  virtual void launch_end() {}  // not after a failure
   virtual void cluster_begin(Cluster&) {}
   virtual void cluster_end(Cluster&) {}
   virtual void issue(const Warp&, const ptx::Instruction&, uint32_t pc, uint32_t lanes) {

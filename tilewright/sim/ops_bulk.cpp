@@ -49,9 +49,10 @@ class BulkLoad final : public SignallingOp {
  public:
   BulkLoad(const GlobalRange& from, Destinations to)
       : SignallingOp(std::move(to), static_cast<uint32_t>(from.bytes)), from_(from), data_(from.bytes) {}
-  void read(Cluster&) override {
+  void read(Cluster& cluster) override {
     require_written(*warp, lanes, from_);
     std::memcpy(data_.data(), from_.data(), data_.size());
+    cluster.touches(*this, AccessKind::read, from_.address(), from_.bytes);
   }
   void write(Cluster&) override { deliver(data_.data()); }
   std::string describe() const override {
@@ -108,11 +109,19 @@ class BulkStore final : public AsyncOp {
     }
     std::memcpy(data_.data(), from_.data(), data_.size());
   }
-  void write(Cluster&) override {
+  void write(Cluster& cluster) override {
     if (how_.reduces) require_written(*warp, lanes, to_);
     combine(how_, to_.data(), data_.data(), data_.size());
-    if (how_.byte_mask == 0xFFFF) to_.allocation->mark(to_.offset, to_.bytes);
-    else each_copied_byte([&](uint32_t i) { to_.allocation->mark(to_.offset + i, 1); });
+    const AccessKind kind = how_.reduces ? AccessKind::atomic : AccessKind::write;
+    if (how_.byte_mask == 0xFFFF) {
+      to_.allocation->mark(to_.offset, to_.bytes);
+      cluster.touches(*this, kind, to_.address(), to_.bytes);
+    } else {
+      each_copied_byte([&](uint32_t i) {
+        to_.allocation->mark(to_.offset + i, 1);
+        cluster.touches(*this, kind, to_.address() + i, 1);
+      });
+    }
   }
   // Reductions of several clusters on the same bytes follow each other in a fixed order.
   bool needs_order(Milestone next) const override { return how_.reduces && next == Milestone::writes_done; }

@@ -54,6 +54,28 @@ struct BoxInMemory {
   }
 };
 
+// Tells the observer, if there is one, of a box's rows in global memory; those of one pitch together.
+void tell_rows(const Cluster& cluster, const AsyncOp& op, AccessKind kind, const TensorBox& box) {
+  if (!cluster.observer()) return;
+  uint64_t first = 0, last = 0, pitch = 0;
+  uint32_t rows = 0;
+  const auto tell = [&] {
+    if (rows) cluster.touches(op, kind, first, box.row_inside(), rows, pitch);
+  };
+  box.for_rows([&](uint32_t, uint64_t address) {
+    if (rows == 1 && address > first) pitch = address - first;
+    if (rows == 0 || address != last + pitch) {
+      tell();
+      first = address;
+      rows = 0;
+      pitch = 0;
+    }
+    last = address;
+    ++rows;
+  });
+  tell();
+}
+
 bool is_tf32(TensorMapSpec::Type t) {
   return t == TensorMapSpec::Type::tf32 || t == TensorMapSpec::Type::tf32_ftz;
 }
@@ -77,7 +99,8 @@ class TensorLoad final : public SignallingOp {
         fill_(map.nan_fill ? kNanFill : uint16_t{0}),
         to_tf32_(is_tf32(map.type)),
         data_(std::make_unique_for_overwrite<std::byte[]>(from.box.footprint())) {}
-  void read(Cluster&) override {
+  void read(Cluster& cluster) override {
+    tell_rows(cluster, *this, AccessKind::read, from_.box);
     if (from_.range.allocation && !from_.range.allocation->all_written())
       from_.box.for_rows(
           [&](uint32_t, uint64_t address) { require_written(*warp, lanes, from_.row(address)); });
@@ -140,8 +163,9 @@ class TensorStore final : public AsyncOp {
     }
     std::memcpy(data_.get(), from_.data(), from_.bytes);
   }
-  void write(Cluster&) override {
+  void write(Cluster& cluster) override {
     if (!to_.range.allocation) return;
+    tell_rows(cluster, *this, reduction_ ? AccessKind::atomic : AccessKind::write, to_.box);
     if (reduction_) return reduce();
     to_.box.store({data_.get(), from_.bytes}, to_.range.data());
     if (!to_.range.allocation->all_written()) {
@@ -197,7 +221,9 @@ const TensorMapSpec& tensor_map(Warp& w, const TensorSpec& s, uint32_t lane) {
   Addresses a{};
   a.lane[lane] = s.map.of(w, lane);
   LanePointers p;
-  resolve(w, one, AddressSpace::generic, a, kTensorMapBytes, kTensorMapAlign, AccessKind::read, p);
+  if (global_lanes(AddressSpace::generic, one, a))
+    resolve_for_later(w, one, AddressSpace::global, a, kTensorMapBytes, kTensorMapAlign, AccessKind::read, p);
+  else resolve(w, one, AddressSpace::generic, a, kTensorMapBytes, kTensorMapAlign, AccessKind::read, p);
   auto& maps = w.cluster().extensions.get<TensorMaps>([] { return std::make_unique<TensorMaps>(); });
   const TensorMapSpec* map = maps.find(p.lane[lane]);
   if (!map) w.fault(one, "the 128 bytes at {:#x} are no tensor map", a.lane[lane]);
@@ -229,6 +255,19 @@ BoxInMemory box_at(Warp& w, uint32_t lanes, const TensorMapSpec& map, const Coor
   return box;
 }
 
+// The engine reads the tensor map when it carries the operation out.
+void issue(Warp& w, const TensorSpec& s, uint32_t lane, std::shared_ptr<AsyncOp> op) {
+  const AsyncOp& issued = *op;
+  w.cluster().issue(std::move(op), copy_engine(w), w, 1u << lane);
+  Addresses a{};
+  a.lane[lane] = s.map.of(w, lane);
+  if (!w.cluster().observer() || !global_lanes(AddressSpace::generic, 1u << lane, a)) return;
+  AsyncAccess access{AccessKind::read, MemorySpace::global, nullptr, 0, kTensorMapBytes};
+  access.address = a.lane[lane];
+  access.tensor_map = true;
+  w.cluster().observer()->async_access(issued, access);
+}
+
 void issue_load(Warp& w, const TensorSpec& s, const TensorMapSpec& map, const Coordinates& at,
                 uint32_t lane) {
   const uint32_t one = 1u << lane;
@@ -253,7 +292,7 @@ void issue_load(Warp& w, const TensorSpec& s, const TensorMapSpec& map, const Co
     from.box.for_taken([&](uint32_t place, uint32_t taken) {
       require_no_mbarrier(w, one, {range.cta, range.offset + place, taken});
     });
-  w.cluster().issue(std::make_shared<TensorLoad>(from, std::move(all), map), copy_engine(w), w, one);
+  issue(w, s, lane, std::make_shared<TensorLoad>(from, std::move(all), map));
 }
 
 // PTX ISA, "cp.reduce.async.bulk.tensor", table of operations and element types.
@@ -306,7 +345,7 @@ void issue_store(Warp& w, const TensorSpec& s, const TensorMapSpec& map, const C
                              : box_at(w, one, in_whole_pieces(map), at, static_cast<uint32_t>(source));
   const SharedRange from = own_shared_range(w, one, source, inside.box.footprint(), kSharedAlign, "source");
   auto op = std::make_shared<TensorStore>(from, to, inside, reduction);
-  w.cluster().issue(op, copy_engine(w), w, one);
+  issue(w, s, lane, op);
   w.bulk.add(std::move(op));
 }
 

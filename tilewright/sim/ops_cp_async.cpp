@@ -16,19 +16,26 @@ namespace {
 // proxy.
 class CpAsync final : public AsyncOp {
  public:
-  CpAsync(uint32_t size, const LanePointers& from, const LanePointers& to,
+  CpAsync(uint32_t size, const LanePointers& from, const LanePointers& to, const Addresses& source,
           const std::array<uint32_t, 32>& copied)
-      : size_(size), from_(from), to_(to), copied_(copied) {}
+      : size_(size), from_(from), to_(to), source_(source), copied_(copied) {}
 
-  void read(Cluster&) override {
+  void read(Cluster& cluster) override {
     each([&](uint32_t l) {
-      if (copied_[l] != 0)
-        std::memcpy(data_[l].data(), from_.lane[l], copied_[l]);         // else there is no source
+      if (copied_[l] != 0) {  // else there is no source
+        std::memcpy(data_[l].data(), from_.lane[l], copied_[l]);
+        cluster.touches(*this, AccessKind::read, source_.lane[l], copied_[l]);
+      }
       std::memset(data_[l].data() + copied_[l], 0, size_ - copied_[l]);  // what src-size leaves out is zero
     });
   }
-  void write(Cluster&) override {
-    each([&](uint32_t l) { std::memcpy(to_.lane[l], data_[l].data(), size_); });
+  void write(Cluster& cluster) override {
+    const Cta& cta = warp->cta();
+    each([&](uint32_t l) {
+      std::memcpy(to_.lane[l], data_[l].data(), size_);
+      cluster.touches(*this, AccessKind::write, cta, static_cast<uint32_t>(to_.lane[l] - cta.shared.data()),
+                      size_);
+    });
   }
   std::string describe() const override {
     return tw::format("cp.async, {} bytes x {} lanes", size_, std::popcount(lanes));
@@ -41,6 +48,7 @@ class CpAsync final : public AsyncOp {
   }
   uint32_t size_;
   LanePointers from_, to_;
+  Addresses source_;
   std::array<uint32_t, 32> copied_;
   std::array<std::array<std::byte, 16>, 32> data_{};
 };
@@ -81,12 +89,12 @@ Flow run_copy(Warp& w, const Inst& i, uint32_t lanes) {
       for (uint32_t l = 0; l < kLanes; ++l) {
         if ((rest >> l & 1) && copied[l] == bytes) same |= 1u << l;
       }
-      resolve(w, same, AddressSpace::global, from, bytes, s.size, AccessKind::read, source);
+      resolve_for_later(w, same, AddressSpace::global, from, bytes, s.size, AccessKind::read, source);
       rest &= ~same;
     }
   }
-  resolve(w, lanes, AddressSpace::shared, to, s.size, s.size, AccessKind::write, target);
-  auto op = std::make_shared<CpAsync>(s.size, source, target, copied);
+  resolve_for_later(w, lanes, AddressSpace::shared, to, s.size, s.size, AccessKind::write, target);
+  auto op = std::make_shared<CpAsync>(s.size, source, target, from, copied);
   w.cluster().issue(op, cp_async_engine(w), w, lanes);
   w.cp_async.add(std::move(op));
   return Flow::next;

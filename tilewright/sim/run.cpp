@@ -205,7 +205,9 @@ RunStats Program::run(const Launch& launch, GlobalMemory& memory, const RunOptio
   int threads =
       options.host_threads > 0 ? options.host_threads : static_cast<int>(std::thread::hardware_concurrency());
   threads = static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(std::max(threads, 1)), grid.clusters));
+  if (options.observer) options.observer->launch_begin(grid);
   RunStats stats = Runner(grid, threads).run();
+  if (options.observer) options.observer->launch_end();
   stats.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return stats;
 }

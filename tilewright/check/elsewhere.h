@@ -1,0 +1,26 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tilewright/check/clock.h"
+
+// Knowledge that comes from other clusters of the launch, by release and acquire patterns on global memory.
+namespace tw::check {
+
+// What is known of one cluster's actors: as in View.
+struct Known {
+  Clock ordinary, proxied, caused;
+};
+
+// By cluster, ascending. Shared and never changed: most hand-overs pass on the same.
+using ElsewhereMap = std::vector<std::pair<uint64_t, std::shared_ptr<const Known>>>;
+using Elsewhere = std::shared_ptr<const ElsewhereMap>;
+
+Elsewhere merged(const Elsewhere& a, const Elsewhere& b);
+// The same after a proxy fence: all that is known is visible to the async proxy.
+Elsewhere proxied(const Elsewhere& a);
+const Known* find(const Elsewhere& a, uint64_t cluster);
+
+}  // namespace tw::check
