@@ -17,6 +17,7 @@ namespace {
 struct Options {
   std::string kernel, launch, on, schedules = "eager,late,random:1", sarif;
   ShapeOptions shape;
+  check::ExploreBudget explore;
 };
 
 std::vector<std::string> split(const std::string& list) {
@@ -33,12 +34,12 @@ check::CheckReport check_any(const Options& o, report::Progress& progress) {
     const ptx::Module module = ptx::parse(read_file(o.kernel), o.kernel);
     const LaunchSpec launch = o.launch.empty() ? LaunchSpec{} : parse_launch(read_file(o.launch), o.launch);
     const auto device = Device::open(o.on.empty() ? default_device(module) : o.on);
-    return check_ptx(module, launch, *device, split(o.schedules), progress);
+    return check_ptx(module, launch, *device, split(o.schedules), progress, o.explore);
   }
   if (!o.launch.empty()) user_error({}, "--launch goes with a PTX file; {} is none", o.kernel);
   const auto& kernel = kernels::gemm_kernel(o.kernel);
   const auto device = Device::open(o.on.empty() ? "sim:b200" : o.on);
-  return check_gemm(kernel, *device, o.shape.of(kernel), split(o.schedules), progress);
+  return check_gemm(kernel, *device, o.shape.of(kernel), split(o.schedules), progress, o.explore);
 }
 
 void check(Session& session, const Options& o) {
@@ -67,6 +68,10 @@ void add_check(CLI::App& app, Session& session) {
       "a simulated device; picks the architecture (default: sim:b200, or by the .target of PTX)");
   add_shape_options(*command, o->shape);
   command->add_option("--schedules", o->schedules, "of the simulator, one run each")->capture_default_str();
+  command->add_option("--explore", o->explore.runs,
+                      "further runs under other orders of synchronisation that may change the outcome "
+                      "(docs/checker.md)");
+  command->add_option("--explore-seconds", o->explore.seconds, "no further such run after this long");
   command->add_option("--sarif", o->sarif, "also write the report for editors and code review");
   command->callback([o, &session] { check(session, *o); });
 }

@@ -12,7 +12,8 @@ namespace tw::tools {
 using nlohmann::ordered_json;
 
 check::CheckReport check_gemm(const kernels::GemmKernel& kernel, Device& device, const kernels::GemmShape& s,
-                              const std::vector<std::string>& schedules, report::Progress& progress) {
+                              const std::vector<std::string>& schedules, report::Progress& progress,
+                              const check::ExploreBudget& explore) {
   if (!device.simulated()) user_error({}, "{} cannot be checked; only a simulated device can", device.name());
   const Compiled compiled = compile(kernel, s, device.target());
   Tensor a = device.tensor(s.dtype, {s.m, s.k}, "A"), b = device.tensor(s.dtype, {s.n, s.k}, "B");
@@ -21,6 +22,7 @@ check::CheckReport check_gemm(const kernels::GemmKernel& kernel, Device& device,
   fill_normal(b, 2);
   check::CheckOptions options;
   options.schedules = schedules;
+  options.explore = explore;
   options.progress = [&](const std::string& schedule) {
     progress.stage(
         format("{} {} on {}: checking, schedule {}", kernel.name, to_string(s), device.name(), schedule));
@@ -66,10 +68,17 @@ ordered_json to_json(const check::CheckReport& report) {
                       {"schedule", f.schedule},
                       {"explained_in", check::page(f.kind)}});
   }
-  return {{"verdict", check::name(report.verdict)},
-          {"faults", faults},
-          {"not_checked", report.not_checked},
-          {"schedules", report.schedules}};
+  ordered_json j{{"verdict", check::name(report.verdict)},
+                 {"faults", faults},
+                 {"not_checked", report.not_checked},
+                 {"schedules", report.schedules}};
+  if (const auto& e = report.exploration)
+    j["exploration"] = {{"runs", e->runs},
+                        {"orders", e->orders},
+                        {"left", e->left},
+                        {"complete", e->complete()},
+                        {"not_explored", e->not_explored}};
+  return j;
 }
 
 ordered_json to_sarif(const check::CheckReport& report) {

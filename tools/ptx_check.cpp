@@ -43,10 +43,12 @@ check::Fault fault_of(const BufferOutcome& o) {
 }  // namespace
 
 check::CheckReport check_ptx(const ptx::Module& module, const LaunchSpec& spec, Device& device,
-                             const std::vector<std::string>& schedules, report::Progress& progress) {
+                             const std::vector<std::string>& schedules, report::Progress& progress,
+                             const check::ExploreBudget& explore) {
   if (!device.simulated()) user_error({}, "{} cannot be checked; only a simulated device can", device.name());
   check::CheckOptions options;
   options.schedules = schedules;
+  options.explore = explore;
   options.progress = [&](const std::string& schedule) {
     progress.stage(format("{} on {}: checking, schedule {}", module.name, device.name(), schedule));
   };

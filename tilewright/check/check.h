@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "tilewright/check/explore.h"
 #include "tilewright/check/report.h"
 #include "tilewright/sim/simulator.h"
 
@@ -14,6 +15,8 @@ struct CheckOptions {
   bool stop_at_first = false;  // no further schedule once something was found
   // After each run that came to its end: what is wrong with what it left in memory.
   std::function<std::vector<Fault>()> judge = nullptr;
+  // After the schedules: runs under other orders of synchronisation.
+  ExploreBudget explore = {};
   // Before each run: which schedule it will have.
   std::function<void(const std::string& schedule)> progress = nullptr;
 };

@@ -16,8 +16,15 @@ Checker::Scene& Checker::of(const sim::Warp& warp) {
 
 void Checker::schedule(std::string name) {
   std::lock_guard lock(mutex_);
+  ++runs_;
   schedule_ = name;
   schedules_.push_back(std::move(name));
+}
+
+void Checker::under_order(std::string name) {
+  std::lock_guard lock(mutex_);
+  ++runs_;
+  schedule_ = std::move(name);
 }
 
 void Checker::found(Fault fault, std::string one, std::string two, uint64_t cluster) {
@@ -29,7 +36,7 @@ void Checker::found(Fault fault, std::string one, std::string two, uint64_t clus
 
 // Clusters run on several host threads: what is kept must not depend on which came first.
 void Checker::add(Fault fault, std::tuple<FaultKind, std::string, std::string> key, uint64_t cluster) {
-  const Place place{schedules_.size(), cluster, sequence_++};
+  const Place place{runs_, cluster, sequence_++};
   const auto [at, fresh] = faults_.try_emplace(std::move(key), place, Fault());
   auto& [known, kept] = at->second;
   if (!fresh && place >= known) return;

@@ -22,6 +22,8 @@ class Checker final : public sim::Observer {
 
   // Names the runs that follow: "late".
   void schedule(std::string name);
+  // The same for a run under an order of synchronisation of its own, which is no schedule.
+  void under_order(std::string name);
   // What the simulator stopped at becomes a fault; kinds other than fault and not_modelled are not taken.
   bool take(const Error& error);
   CheckReport report() const;
@@ -59,6 +61,7 @@ class Checker final : public sim::Observer {
   using Place = std::tuple<size_t, uint64_t, size_t>;
   void add(Fault fault, std::tuple<FaultKind, std::string, std::string> key, uint64_t cluster);
   std::vector<std::string> schedules_;
+  size_t runs_ = 0;
   std::map<std::tuple<FaultKind, std::string, std::string>, std::pair<Place, Fault>> faults_;
   size_t sequence_ = 0;
   std::set<std::string> unchecked_;

@@ -40,6 +40,23 @@ std::string page(FaultKind k) {
   return format("docs/faults/{}.md", file);
 }
 
+namespace {
+
+std::string to_text(const Exploration& e) {
+  if (e.complete() && e.orders == 1) return "no other order of synchronisation can change the outcome\n";
+  const std::string orders = format("{} order{} of synchronisation", e.orders, e.orders == 1 ? "" : "s");
+  if (e.complete()) return format("explored all {} in {} runs\n", orders, e.runs);
+  std::string text = format("explored {} in {} run{}; not explored: {} reversal{}\n", orders, e.runs,
+                            e.runs == 1 ? "" : "s", e.left, e.left == 1 ? "" : "s");
+  constexpr size_t kShown = 10;
+  for (size_t i = 0; i < e.not_explored.size() && i < kShown; ++i)
+    text += format("  not explored: {}\n", e.not_explored[i]);
+  if (e.not_explored.size() > kShown) text += format("  and {} more\n", e.not_explored.size() - kShown);
+  return text;
+}
+
+}  // namespace
+
 std::string to_text(const CheckReport& report, const std::function<std::string(const SourceLoc&)>& quote) {
   const auto source = [&](const SourceLoc& loc) { return quote && loc ? quote(loc) : std::string(); };
   std::string text;
@@ -49,11 +66,13 @@ std::string to_text(const CheckReport& report, const std::function<std::string(c
     text += source(f.loc);
     for (const Note& n : f.notes)
       text += format("  {}note: {}\n", n.loc ? to_string(n.loc) + ": " : "", n.message) + source(n.loc);
-    text += format("  note: found under schedule {}\n", f.schedule);
+    text += f.schedule.starts_with("order ") ? format("  note: found in {}\n", f.schedule)
+                                             : format("  note: found under schedule {}\n", f.schedule);
     pages.insert(page(f.kind));
   }
   for (const std::string& p : pages) text += format("see {}\n", p);
   for (const std::string& what : report.not_checked) text += format("not checked: {}\n", what);
+  if (report.exploration) text += to_text(*report.exploration);
   std::string schedules;
   for (const std::string& s : report.schedules) schedules += (schedules.empty() ? "" : ", ") + s;
   return text + format("{} (schedules {})\n", name(report.verdict), schedules);

@@ -1,5 +1,7 @@
 #pragma once
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,11 +42,22 @@ struct Fault {
   std::string schedule;  // that showed it first
 };
 
+// Other orders of synchronisation than those the schedules gave (explore.h).
+struct Exploration {
+  uint64_t runs = 0;
+  uint64_t orders = 0;  // that ran and differ; of clusters that do not notice each other, together
+  uint64_t left = 0;    // reversals of two steps that were found but not run
+  std::vector<std::string> not_explored;  // which, and what is never explored
+  // Under the model of docs/checker.md no other order can change what the kernel does.
+  bool complete() const { return not_explored.empty(); }
+};
+
 struct CheckReport {
   Verdict verdict = Verdict::clean;
   std::vector<Fault> faults;
   std::vector<std::string> not_checked;  // why the verdict is incomplete
   std::vector<std::string> schedules;    // that ran
+  std::optional<Exploration> exploration;
 };
 
 // quote(loc), where given, shows the source line below the sentence that names it.

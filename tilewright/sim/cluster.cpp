@@ -276,6 +276,7 @@ Cluster::Stop Cluster::run(uint64_t budget) {
         idle_polls_ = 0;
         break;
       case Action::Kind::idle: quiescent(); break;
+      case Action::Kind::pause: return Stop::budget;
     }
   }
   if (observer_) observer_->cluster_end(*this);

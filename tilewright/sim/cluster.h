@@ -180,6 +180,7 @@ class Cluster {
   Stop run(uint64_t budget);
   void take_turn();  // performs the access that stopped it; the grid lets one cluster at a time do so
   bool has_turn() const { return has_turn_; }
+  void keep_turn() { has_turn_ = true; }  // no other cluster runs while this one does
   uint64_t instructions() const { return instructions_; }
   std::vector<Warp*> warps;                 // of all CTAs in rank order
   Warp* next_runnable(size_t from) const;   // cyclic search from warps[from]; nullptr if none

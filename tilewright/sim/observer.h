@@ -67,7 +67,8 @@ struct BarrierEvent {
 enum class WarpState : uint8_t { started, suspended, resumed, exited };
 
 // Sees what happens in a run. Calls for one cluster come in program order; different clusters call from
-// different host threads at the same time. Keep state per cluster in Cluster::observer_data.
+// different host threads at the same time. Keep state per cluster in Cluster::observer_data. Observers that
+// pass calls on (check/order_recorder.h) have to pass on each.
 class Observer {
  public:
   virtual ~Observer() = default;

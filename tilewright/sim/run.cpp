@@ -40,6 +40,8 @@ class Runner {
   RunStats run() {
     if (!grid_.program.ordered || grid_.clusters == 1) {
       run_freely();
+    } else if (grid_.options.schedulers && grid_.options.schedulers->interleaves()) {
+      run_interleaved();
     } else {
       run_in_rounds();
     }
@@ -88,6 +90,32 @@ class Runner {
         }
       }
     });
+  }
+
+  // On one host thread, in an order that the schedulers choose.
+  void run_interleaved() {
+    const uint64_t room = std::min(grid_.resident_clusters(), grid_.clusters);
+    std::vector<std::unique_ptr<Cluster>> clusters;
+    std::vector<Cluster*> running;
+    while (grid_.pending.next < room) {
+      clusters.push_back(std::make_unique<Cluster>(grid_));
+      clusters.back()->keep_turn();
+      clusters.back()->start(*grid_.pending.take());
+      running.push_back(clusters.back().get());
+    }
+    while (!running.empty()) {
+      const size_t at = grid_.options.schedulers->pick(running);
+      Cluster& cluster = *running[at];
+      try {
+        if (cluster.run(kQuantum) != Cluster::Stop::finished) continue;
+      } catch (...) {
+        return failed(cluster.index);
+      }
+      finished(cluster);
+      done_ += std::exchange(grid_.pending.cancelled, 0);
+      if (const auto next = grid_.pending.take()) cluster.start(*next);
+      else running.erase(running.begin() + static_cast<std::ptrdiff_t>(at));
+    }
   }
 
   struct Resident {

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "tilewright/sim/async.h"
 #include "tilewright/sim/simulator.h"
@@ -16,6 +17,7 @@ struct Action {
     run,      // `warp` executes up to `limit` instructions
     advance,  // `op` moves to milestone `to` (through those before it)
     idle,     // nothing can run and nothing can advance
+    pause,    // another cluster's turn; only where clusters are interleaved
   } kind = Kind::idle;
   Warp* warp = nullptr;
   uint32_t limit = 0;
@@ -40,6 +42,11 @@ class SchedulerFactory {
  public:
   virtual ~SchedulerFactory() = default;
   virtual std::unique_ptr<Scheduler> make(Cluster& cluster) = 0;
+  // True: clusters that may wait for each other run on one host thread, each until its scheduler pauses it,
+  // and access global memory in just that order.
+  virtual bool interleaves() const { return false; }
+  // Which of them runs next.
+  virtual size_t pick(std::span<Cluster* const> running) { return (void)running, 0; }
 };
 
 // Those of ScheduleSpec; `cluster_index` makes random streams of clusters differ.
