@@ -15,19 +15,25 @@ namespace {
 // One domain's orders: those that ran, and the reversals of them that have not.
 class Orders {
  public:
-  // False: an order that ran before.
-  bool add(SyncTrace trace) {
-    if (!known_.insert(trace.hash()).second) return false;
+  // An order that ran before may still come with reversals that it had not: what a read polls for is learned.
+  void add(SyncTrace trace) {
+    const uint64_t hash = trace.hash();
+    const bool fresh = known_.insert(hash).second;
     traces_.push_back(std::move(trace));
-    const auto number = static_cast<uint32_t>(traces_.size() - 1);
-    for (uint32_t i = 0; i < traces_.back().reversals.size(); ++i) {
-      const Reversal& r = traces_.back().reversals[i];
-      const uint64_t places = mix(traces_.back().steps[r.first].pc, traces_.back().steps[r.second].pc);
-      (places_.insert(places).second ? fresh_ : rest_).push_back({number, i});
+    const SyncTrace& t = traces_.back();
+    bool any = false;
+    for (uint32_t i = 0; i < t.reversals.size(); ++i) {
+      const Reversal& r = t.reversals[i];
+      const Step &one = t.steps[r.first], &two = t.steps[r.second];
+      const uint64_t pair = mix(mix(one.actor, one.index), mix(mix(two.actor, two.index), r.expire));
+      if (!offered_.insert(mix(hash, pair)).second) continue;
+      any = true;
+      const bool first_of_places = places_.insert(mix(one.pc, two.pc)).second;
+      (first_of_places ? fresh_ : rest_).push_back({static_cast<uint32_t>(traces_.size() - 1), i});
     }
-    return true;
+    if (!fresh && !any) traces_.pop_back();
   }
-  size_t count() const { return traces_.size(); }
+  size_t count() const { return known_.size(); }
 
   struct Next {
     Plan plan;
@@ -63,7 +69,7 @@ class Orders {
   }
 
   std::deque<SyncTrace> traces_;  // prefixes refer to them
-  std::unordered_set<uint64_t> known_, planned_, places_;
+  std::unordered_set<uint64_t> known_, offered_, planned_, places_;
   std::deque<std::pair<uint32_t, uint32_t>> fresh_, rest_;  // traces and reversals
   std::deque<Next> again_;
 };

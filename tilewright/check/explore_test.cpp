@@ -213,6 +213,16 @@ reader: ld.acquire.gpu.global.u32 %v, [%g]; setp.eq.u32 %q, %v, 0; @%q bra reade
                 1);
 }
 
+// Who takes a lock first, second, third; not how often the others try.
+TEST(Explore, CountsWhoTakesALock) {
+  const std::string body = R"(
+    @!%e ret;
+lock: atom.acquire.gpu.global.cas.b32 %v, [%g], 0, 1; setp.ne.u32 %q, %v, 0; @%q bra lock;
+    st.release.gpu.global.u32 [%g], 0; ret;)";
+  expect_orders({body, 2}, 2);
+  expect_orders({body, 3}, 6);
+}
+
 // Four arrivals at a barrier of two: which two are the first generation.
 TEST(Explore, CountsWhoMeetsWhom) { expect_orders({"bar.arrive 1, 64; ret;", 4}, 6); }
 
@@ -279,6 +289,18 @@ wait: ld.acquire.gpu.global.u32 %v, [%g+4]; setp.eq.u32 %q, %v, 0; @%q bra wait;
     ret;)",
                         1, 2},
                        FaultKind::deadlock, "nothing in the cluster can move");
+}
+
+// B10: the first to leave a barrier of two blocks resets its counter, which the other may not have seen.
+TEST(Explore, B10ACounterIsResetByTheFirstToLeave) {
+  expect_only_explored({R"(
+    .reg .b32 %block; mov.u32 %block, %ctaid.x;
+    @!%e ret;
+    red.release.gpu.global.add.u32 [%g], 1;
+wait: ld.acquire.gpu.global.u32 %v, [%g]; setp.lt.u32 %q, %v, 2; @%q bra wait;
+    setp.eq.u32 %q, %block, 0; @%q st.relaxed.gpu.global.u32 [%g], 0; ret;)",
+                        1, 2},
+                       FaultKind::deadlock, "ld.acquire.gpu.global.u32");
 }
 
 // B85: two warps arrive once a tile, the third waits once a tile; the arrivals of the next tile may take the

@@ -217,12 +217,13 @@ void SyncOrder::follow(const SyncObject& o, uint64_t number) {
 
 // ---- memory, allocations ----
 
+// What makes an access possible (the write that a polling read waits for, the memory given back that an
+// allocation waited for) comes before it in every order; then it competes with what came before that.
 void SyncOrder::access(const SyncObject& o, Access how, uint64_t operation, uint64_t before, bool waited) {
   note(o, 8 + static_cast<uint64_t>(how), operation);
-  // What gives an allocation back may have made the next one possible; then the next competes with the one
-  // before: neighbours are told by what was known before any of them.
+  // Whether memory that was given back was needed is not known: both sides of it count.
   const bool allocates = o.kind == SyncObject::Kind::tensor_memory;
-  const Past known_before = past_;
+  Past neighbours = past_;  // what it follows without anything it waited for
   auto& list = touches_[o];
   for (size_t i = list.size(); i-- > 0;) {
     const Touch& t = list[i];
@@ -230,19 +231,25 @@ void SyncOrder::access(const SyncObject& o, Access how, uint64_t operation, uint
     const bool commute =
         how == t.how && how != Access::exclusive && (how == Access::read || t.operation == operation);
     if (commute) continue;
-    // A read that is repeated until it sees this write only waits for it.
-    const bool polled = how == Access::read && spins_(now_.pc, t.before);
     const Step& earlier = trace_.steps[t.step];
-    if (!polled && !(waited && t.how == Access::update)) {
-      if (allocates ? !knows(known_before, earlier) : !known(t.step)) reversal(t.step, id(), o, false);
+    const bool enables =
+        (t.how != Access::read && spins_(now_.pc, t.before)) || (waited && t.how == Access::update);
+    if (!enables) {
+      if (!knows(neighbours, earlier)) reversal(t.step, id(), o, false);
+      if (!(allocates && t.how == Access::update)) neighbours.join(*earlier.past);
     }
     past_.join(*earlier.past);
-    if (t.how == Access::exclusive) break;
+    if (t.how == Access::exclusive && !enables) break;  // whatever came before it is in its past
   }
-  if (how == Access::exclusive && !allocates)
-    list.clear();  // whoever conflicts with those conflicts with this
-  if (list.empty() || list.back().step != id() || list.back().how != how)
-    list.push_back({id(), how, operation, before});
+  if (how != Access::exclusive)  // the newest of an actor stands for those before it
+    std::erase_if(list, [&](const Touch& t) {
+      return t.how == how && t.operation == operation &&
+             (t.step == id() || trace_.steps[t.step].actor == now_.actor);
+    });
+  else if (!list.empty() && list.back().step == id() && list.back().how == how) return;
+  list.push_back({id(), how, operation, before});
+  constexpr size_t kKept = 256;
+  if (list.size() > kKept) list.erase(list.begin());
 }
 
 }  // namespace tw::check
