@@ -34,7 +34,7 @@ Body on_two_threads(Body body) {
   };
 }
 
-std::vector<double> interleaved(const std::vector<Body>& bodies, int rounds) {
+std::vector<double> interleaved(const std::vector<Body>& bodies, int rounds, Summary summary) {
   std::vector<std::vector<double>> seconds(bodies.size());
   for (int round = -1; round < rounds; ++round) {
     for (size_t b = 0; b < bodies.size(); ++b) {
@@ -42,13 +42,14 @@ std::vector<double> interleaved(const std::vector<Body>& bodies, int rounds) {
       if (round >= 0) seconds[b].push_back(took);
     }
   }
-  std::vector<double> medians;
+  std::vector<double> times;
   for (auto& s : seconds) {
-    const auto middle = s.begin() + static_cast<std::ptrdiff_t>(s.size() / 2);
-    std::nth_element(s.begin(), middle, s.end());
-    medians.push_back(*middle);
+    const size_t rank = summary == Summary::median ? s.size() / 2 : 0;
+    const auto chosen = s.begin() + static_cast<std::ptrdiff_t>(rank);
+    std::nth_element(s.begin(), chosen, s.end());
+    times.push_back(*chosen);
   }
-  return medians;
+  return times;
 }
 
 std::string table(const std::vector<Result>& results, bool boxed) {

@@ -14,9 +14,14 @@ Body fastest_of(int repeats, std::function<void()> call);
 // Two at once on two host threads: the slower one.
 Body on_two_threads(Body body);
 
-// The median of each body over rounds in which all bodies run one after another, so that a change of the
-// host's speed hits all alike. One more round warms up.
-std::vector<double> interleaved(const std::vector<Body>& bodies, int rounds);
+// What stands for the times of a body: their median, or the fastest, which other work on the host disturbs
+// least: for bodies of less than a scheduler's time slice.
+enum class Summary { median, fastest };
+
+// Each body over rounds in which all bodies run one after another, so that a change of the host's speed hits
+// all alike. One more round warms up.
+std::vector<double> interleaved(const std::vector<Body>& bodies, int rounds,
+                                Summary summary = Summary::median);
 
 // One line of the report. `target` bounds `value` from above, or from below when higher is better.
 struct Result {

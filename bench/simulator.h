@@ -28,6 +28,9 @@ const kernels::GemmKernel& last_step();
 // One 32-lane instruction, in seconds: a loop of one warp on one host thread; loop control is included.
 Body instruction(const Instruction& which);
 
+// Every instruction of the list, the fastest of its rounds, after the slowest of its kind.
+std::vector<Result> instruction_results(int rounds);
+
 // C++ to PTX text of every kernel for every architecture it is written for: the slowest of them.
 Body slowest_compilation();
 
