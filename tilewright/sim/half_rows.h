@@ -14,11 +14,21 @@ namespace tw::sim {
 
 inline constexpr uint16_t kNanHalf = 0x7FFF;  // what conversions to both formats give for a NaN
 
-// The nearest bf16 code of f32 bits, in the low half.
-[[gnu::always_inline]] inline uint32_t bf16_code(uint32_t bits) {
-  const uint32_t rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
-  return (bits & 0x7FFFFFFF) > 0x7F800000 ? kNanHalf : rounded;
+template <DType format>
+[[gnu::always_inline]] inline bool is_nan(uint16_t code) {
+  return (code & 0x7FFF) > (format == DType::f16 ? 0x7C00 : 0x7F80);
 }
+
+// The nearest bf16 code of f32 bits, in the low half.
+[[gnu::always_inline]] inline uint32_t bf16_code_of_number(uint32_t bits) {
+  return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
+}
+[[gnu::always_inline]] inline uint32_t bf16_code(uint32_t bits) {
+  return (bits & 0x7FFFFFFF) > 0x7F800000 ? kNanHalf : bf16_code_of_number(bits);
+}
+
+// Whether there may be NaNs among the values.
+enum class Nans : uint8_t { some, none };
 
 #if defined(__x86_64__)
 [[gnu::target("avx2,f16c")]] inline void f16_to_float_f16c(const uint16_t* codes, float* values, int n) {
@@ -45,16 +55,21 @@ inline constexpr uint16_t kNanHalf = 0x7FFF;  // what conversions to both format
   }
 }
 // n is a multiple of 32: whole vectors are stored, which a later load of one finds in the store buffer.
+template <Nans nans>
 [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]] inline __m256i float_to_f16_half(const float* values) {
-  const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(kNanF32)), v = _mm512_loadu_ps(values);
-  const __m512 clean = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), nan);
-  return _mm512_maskz_cvtps_ph(0xFFFF, clean, _MM_FROUND_TO_NEAREST_INT);
+  __m512 v = _mm512_loadu_ps(values);
+  if constexpr (nans == Nans::some) {
+    const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(kNanF32));
+    v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), nan);
+  }
+  return _mm512_maskz_cvtps_ph(0xFFFF, v, _MM_FROUND_TO_NEAREST_INT);
 }
+template <Nans nans>
 [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]] inline void float_to_f16_avx512(const float* values,
                                                                                       uint16_t* codes,
                                                                                       int n) {
   for (int e = 0; e < n; e += 32) {
-    const __m256i low = float_to_f16_half(values + e), high = float_to_f16_half(values + e + 16);
+    const __m256i low = float_to_f16_half<nans>(values + e), high = float_to_f16_half<nans>(values + e + 16);
     _mm512_storeu_si512(codes + e, __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7));
   }
 }
@@ -75,14 +90,17 @@ template <DType format, VectorLevel level>
 }
 
 // To nearest, ties to even; a NaN becomes 0x7fff.
-template <DType format, VectorLevel level>
+template <DType format, VectorLevel level, Nans nans = Nans::some>
 [[gnu::always_inline]] inline void narrow_values(const float* values, uint16_t* codes, int n) {
   if constexpr (format == DType::bf16) {
-    for (int e = 0; e < n; ++e) codes[e] = static_cast<uint16_t>(bf16_code(as_bits(values[e])));
+    for (int e = 0; e < n; ++e) {
+      const uint32_t bits = as_bits(values[e]);
+      codes[e] = static_cast<uint16_t>(nans == Nans::some ? bf16_code(bits) : bf16_code_of_number(bits));
+    }
     return;
   }
 #if defined(__x86_64__)
-  if constexpr (level == VectorLevel::avx512) return float_to_f16_avx512(values, codes, n);
+  if constexpr (level == VectorLevel::avx512) return float_to_f16_avx512<nans>(values, codes, n);
   if constexpr (level == VectorLevel::avx2) return float_to_f16_f16c(values, codes, n);
 #endif
   from_float(format, values, codes, static_cast<size_t>(n));

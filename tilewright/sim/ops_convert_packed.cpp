@@ -101,60 +101,73 @@ struct NarrowPair {
   };
 };
 
-// How codes of up to 8 bits lie beside f32 bits.
+// A format of up to 8 bits: its codes beside f32 bits and f16 codes.
+template <int exponent_bits, int mantissa_bits>
 struct NarrowFormat {
   explicit NarrowFormat(DType t) {
     const FloatFormat& f = float_format(t);
-    mantissa = static_cast<uint32_t>(f.mantissa_bits);
-    rebias = static_cast<uint32_t>(127 - f.bias);
-    sign = f.sign;
-    max_norm = f.max_norm;
+    largest = as_bits(to_float(t, f.max_norm));
     nan = f.specials == Specials::none ? f.max_norm : f.nan;
-    grid = std::ldexp(1.5f, 23 + 1 - f.bias - f.mantissa_bits);
+    first_nan = f.specials == Specials::nan_only ? f.nan : f.max_norm + 2;
   }
-  uint32_t mantissa, rebias, sign, max_norm, nan;
-  float grid;  // adding it rounds to a multiple of the smallest subnormal
+  static constexpr int bias = (1 << (exponent_bits - 1)) - 1;
+  static constexpr uint32_t sign = 1u << (exponent_bits + mantissa_bits);
+  static constexpr int bits_in_register = exponent_bits + mantissa_bits < 4 ? 4 : 8;
+  uint32_t largest;         // f32 bits of the largest finite value
+  uint32_t nan, first_nan;  // what conversions give for a NaN; the lowest code of one, beyond all without
 
   // To nearest even, saturating.
-  [[gnu::always_inline]] uint32_t code(float v, bool relu) const {
-    const uint32_t bits = as_bits(v), size = bits & 0x7FFFFFFF, shift = 23 - mantissa;
-    const uint32_t rounded = (size + (1u << (shift - 1)) - 1 + (size >> shift & 1)) >> shift;
-    const uint32_t subnormal = as_bits(as_float(size) + grid) - as_bits(grid);
-    uint32_t r = size < (rebias + 1) << 23 ? subnormal : rounded - (rebias << mantissa);
-    r = r > max_norm ? max_norm : r;
-    const uint32_t negative = bits >> 31;
-    const uint32_t number = relu & negative ? 0 : r | (negative ? sign : 0);
-    return size > 0x7F800000 ? nan : number;
+  [[gnu::always_inline]] uint32_t narrowed(float v) const {
+    constexpr int less = 23 - mantissa_bits;
+    constexpr uint32_t least = (127 + 1 - bias) << 23;  // the binade that the subnormals share
+    const uint32_t bits = as_bits(v), size = bits & 0x7FFFFFFF;
+    const uint32_t limited = size < largest ? size : largest, own = limited & 0x7F800000;
+    const uint32_t binade = own > least ? own : least;
+    // Where the last place of an f32 is that of the code.
+    const uint32_t grid = binade + (less << 23);
+    const uint32_t units = as_bits(as_float(limited) + as_float(grid)) - grid;
+    const uint32_t number = units + ((binade >> less) - (least >> less));
+    constexpr int to_sign = 31 - exponent_bits - mantissa_bits;
+    return size > 0x7F800000 ? nan : number | (bits >> to_sign & sign);
+  }
+  // Two codes in the halves of a word become f16 codes of the values times 2^(bias - 15): exponent and
+  // mantissa are the upper bits of an f16 whose exponent has another bias.
+  [[gnu::always_inline]] static uint32_t placed(uint32_t codes) {
+    constexpr uint32_t both = 0x10001, sizes = (sign - 1) * both, signs = sign * both;
+    return (codes & sizes) << (10 - mantissa_bits) | (codes & signs) << (15 - exponent_bits - mantissa_bits);
   }
 };
+template <class Format>
 struct NarrowConversion : PackedConversion {
   NarrowConversion(const PackedConversion& c, DType t) : PackedConversion(c), format(t) {}
-  NarrowFormat format;
+  Format format;
 };
 
-// From f32, f16 or bf16 to 8 bits or fewer, saturating, to nearest.
-template <DType from>
+// From f32, f16 or bf16, saturating, to nearest.
+template <class Format, DType from>
 struct NarrowCodes {
   template <VectorLevel level>
   struct Kernel {
     [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
-      const auto& c = *static_cast<const NarrowConversion*>(i.extra);
-      const NarrowFormat format = c.format;
-      const bool relu = c.relu;
-      uint32_t packed[32] = {};
-      for (int n = 0; n < c.count; ++n) {
-        const auto* a = w.row<uint32_t>(c.source(n));
+      const auto& c = *static_cast<const NarrowConversion<Format>*>(i.extra);
+      const Format format = c.format;
+      uint32_t packed[32];
+      const int count = from == DType::f32 ? c.count : 2;
+      for (int n = 0; n < count; ++n) {  // the highest element first
         float value[32];
         if constexpr (from == DType::f32) {
-          for (int l = 0; l < 32; ++l) value[l] = as_float(a[l]);
+          std::memcpy(value, w.row<float>(c.sources[n]), sizeof value);
         } else {
-          const int shift = c.source_shift(n);
+          const auto* a = w.row<uint32_t>(c.sources[0]);
           uint16_t codes[32];
-          for (int l = 0; l < 32; ++l) codes[l] = static_cast<uint16_t>(a[l] >> shift);
+          for (int l = 0; l < 32; ++l) codes[l] = static_cast<uint16_t>(n == 0 ? a[l] >> 16 : a[l]);
           widen_codes<from, level>(codes, value, 32);
         }
-        const int to = n * c.to_bits;
-        for (int l = 0; l < 32; ++l) packed[l] |= format.code(value[l], relu) << to;
+        if (c.relu) {
+          for (float& v : value) v = as_bits(v) < 0x80000000 || v != v ? v : 0.0f;
+        }
+        constexpr int apart = Format::bits_in_register;
+        for (int l = 0; l < 32; ++l) packed[l] = (n ? packed[l] << apart : 0) | format.narrowed(value[l]);
       }
       each_lane(
           lanes, w.row<uint32_t>(i.s[0]), [&](int l) __attribute__((always_inline)) { return packed[l]; });
@@ -162,48 +175,69 @@ struct NarrowCodes {
   };
 };
 
-// From 8 bits or fewer to f16x2, which holds every value: exponent and mantissa at their places in an f16,
-// whose exponent then has another bias.
-template <VectorLevel level>
+// To f16x2, which holds every value.
+template <class Format>
 struct WidenCodes {
-  [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
-    const auto& c = *static_cast<const NarrowConversion*>(i.extra);
-    const FloatFormat& f = float_format(c.from);
-    const auto shift = static_cast<uint32_t>(10 - f.mantissa_bits);
-    const auto sign_shift = static_cast<uint32_t>(15 - std::countr_zero(f.sign));
-    const float scale = std::ldexp(1.0f, 15 - f.bias);
-    const uint32_t both = 0x10001, sizes = (f.sign - 1) * both, signs = f.sign * both;
-    const uint32_t mask = (f.sign << 1) - 1, sign_bits = c.relu ? 0 : kAllLanes;
-    const auto* a = w.row<uint32_t>(c.sources[0]);
-    uint32_t words[32];
-    for (int l = 0; l < 32; ++l) words[l] = (a[l] & mask) | (a[l] >> c.from_bits & mask) << 16;
-    // With .relu a negative number is zero.
-    uint16_t codes[64], result[64];
-    std::memcpy(codes, words, sizeof codes);
-    if (c.relu) {
-      for (uint16_t& code : codes) code = (code & f.sign) && !is_nan(code, f) ? uint16_t{0} : code;
+  template <VectorLevel level>
+  struct Kernel {
+    [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+      const auto& c = *static_cast<const NarrowConversion<Format>*>(i.extra);
+      constexpr uint32_t mask = 2 * Format::sign - 1;
+      constexpr int apart = 16 - Format::bits_in_register;
+      const auto* a = w.row<uint32_t>(c.sources[0]);
+      uint32_t words[32];
+      uint16_t codes[64], result[64];
+      for (int l = 0; l < 32; ++l) words[l] = (a[l] & mask) | (a[l] << apart & mask << 16);
+      std::memcpy(codes, words, sizeof codes);
+      for (uint32_t& word : words) word = Format::placed(word);
+      std::memcpy(result, words, sizeof result);
+      if constexpr (Format::bias != 15) {
+        constexpr auto scale = static_cast<float>(1 << (15 - Format::bias));
+        float value[64];
+        widen_codes<DType::f16, level>(result, value, 64);
+        for (float& v : value) v *= scale;
+        narrow_values<DType::f16, level, Nans::none>(value, result, 64);
+      }
+      const auto first_nan = static_cast<uint16_t>(c.format.first_nan);
+      if (c.relu) {
+        for (uint16_t& r : result) r = (r & 0x8000) ? uint16_t{0} : r;
+      }
+      for (int e = 0; e < 64; ++e) {
+        const auto size = static_cast<uint16_t>(codes[e] & (Format::sign - 1));
+        result[e] = size >= first_nan ? kNanHalf : result[e];
+      }
+      std::memcpy(words, result, sizeof words);
+      each_lane(
+          lanes, w.row<uint32_t>(i.s[0]), [&](int l) __attribute__((always_inline)) { return words[l]; });
     }
-    std::memcpy(words, codes, sizeof codes);
-    uint32_t places[32];
-    for (int l = 0; l < 32; ++l)
-      places[l] = (words[l] & sizes) << shift | ((words[l] & signs) << sign_shift & sign_bits);
-    float value[64];
-    widen_codes<DType::f16, level>(reinterpret_cast<const uint16_t*>(places), value, 64);
-    for (float& v : value) v *= scale;
-    narrow_values<DType::f16, level>(value, result, 64);
-    if (f.specials == Specials::nan_only) {
-      for (int e = 0; e < 64; ++e) result[e] = is_nan(codes[e], f) ? kNanHalf : result[e];
-    }
-    std::memcpy(words, result, sizeof words);
-    each_lane(
-        lanes, w.row<uint32_t>(i.s[0]), [&](int l) __attribute__((always_inline)) { return words[l]; });
-  }
-  [[gnu::always_inline]] static bool is_nan(uint16_t code, const FloatFormat& f) {
-    const uint32_t size = code & (f.sign - 1);
-    return f.specials == Specials::nan_only ? size == f.nan
-                                            : f.specials == Specials::ieee && size > f.max_norm + 1;
-  }
+  };
 };
+
+// The handler of a conversion between a narrow format and another one.
+template <int exponent_bits, int mantissa_bits>
+Handler narrow_kernel(Decoding& d, const PackedConversion& c, bool widen) {
+  using Format = NarrowFormat<exponent_bits, mantissa_bits>;
+  d.inst.extra = d.keep(NarrowConversion<Format>(c, widen ? c.from : c.to));
+  if (widen) return level_handler<WidenCodes<Format>::template Kernel>();
+  switch (c.from) {
+    case DType::f32: return level_handler<NarrowCodes<Format, DType::f32>::template Kernel>();
+    case DType::f16: return level_handler<NarrowCodes<Format, DType::f16>::template Kernel>();
+    case DType::bf16: return level_handler<NarrowCodes<Format, DType::bf16>::template Kernel>();
+    default: return nullptr;
+  }
+}
+Handler narrow_kernel(Decoding& d, const PackedConversion& c) {
+  const bool widen = c.to == DType::f16;
+  if (widen ? c.satfinite || c.count != 2 : !c.satfinite) return nullptr;
+  switch (widen ? c.from : c.to) {
+    case DType::e4m3: return narrow_kernel<4, 3>(d, c, widen);
+    case DType::e5m2: return narrow_kernel<5, 2>(d, c, widen);
+    case DType::e2m3: return narrow_kernel<2, 3>(d, c, widen);
+    case DType::e3m2: return narrow_kernel<3, 2>(d, c, widen);
+    case DType::e2m1: return narrow_kernel<2, 1>(d, c, widen);
+    default: return nullptr;
+  }
+}
 
 // "cvt.rna.tf32.f32": half of the discarded bits is added to any bit pattern.
 struct ToTf32 {
@@ -223,23 +257,7 @@ Handler vector_kernel(Decoding& d, const PackedConversion& c) {
     return level_handler<NarrowPair<DType::f16>::Kernel>();
   if (c.separate && c.count == 2 && c.to == DType::bf16)
     return level_handler<NarrowPair<DType::bf16>::Kernel>();
-  const auto narrow = [](DType t) {
-    return t == DType::e4m3 || t == DType::e5m2 || t == DType::e2m3 || t == DType::e3m2 || t == DType::e2m1;
-  };
-  if (narrow(c.to) && c.satfinite) {
-    d.inst.extra = d.keep(NarrowConversion(c, c.to));
-    switch (c.from) {
-      case DType::f32: return level_handler<NarrowCodes<DType::f32>::Kernel>();
-      case DType::f16: return level_handler<NarrowCodes<DType::f16>::Kernel>();
-      case DType::bf16: return level_handler<NarrowCodes<DType::bf16>::Kernel>();
-      default: return nullptr;
-    }
-  }
-  if (narrow(c.from) && c.to == DType::f16 && c.count == 2 && !c.satfinite) {
-    d.inst.extra = d.keep(NarrowConversion(c, c.from));
-    return level_handler<WidenCodes>();
-  }
-  return nullptr;
+  return narrow_kernel(d, c);
 }
 
 // ---- cvt.pack: two saturated integers into the low bits, the rest from a third operand ----

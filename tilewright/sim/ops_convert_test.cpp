@@ -7,6 +7,7 @@
 
 #include "tilewright/base/formats.h"
 #include "tilewright/sim/testing.h"
+#include "tilewright/sim/vector_level.h"
 
 // PTX ISA, "cvt" and "cvt.pack", on random values and edges.
 namespace tw::sim::testing {
@@ -224,6 +225,29 @@ TEST(Convert, NarrowFormatsRoundToNearestAndSaturate) {
         };
         ASSERT_EQ(got[n], code(column[n]) << 8 | code(other[n]))
             << text << " of " << f32(column[n]) << ", " << f32(other[n]);
+      }
+    }
+  }
+}
+
+// Any bits of an f32, by the conversion through doubles.
+TEST(Convert, NarrowFormatsOfAnyFloatAtEveryLevel) {
+  std::mt19937 random(5);
+  std::vector<std::vector<u64>> columns(2, std::vector<u64>(100'000));
+  for (auto& column : columns)
+    for (u64& v : column) {  // three of four in the range of the formats
+      v = random();
+      if (v % 4) v = (v & 0x807FFFFF) | (127 - 20 + v % 40) << 23;
+    }
+  for (const VectorLevel level : {VectorLevel::plain, VectorLevel::avx2, VectorLevel::avx512}) {
+    const VectorLevelLimit limit(level);
+    for (const Narrow& to : kNarrow) {
+      const std::string text = tw::format("cvt.rn.satfinite.{}.f32 %d, %a, %b;", to.name);
+      const auto got = evaluate(text, 2, 4, columns, "sm_100a");
+      for (size_t n = 0; n < got.size(); ++n) {
+        const auto code = [&](u64 v) -> u64 { return from_float(to.dtype, f32(v), Rounding::rn, true); };
+        ASSERT_EQ(got[n], code(columns[0][n]) << 8 | code(columns[1][n]))
+            << text << " of " << f32(columns[0][n]) << ", " << f32(columns[1][n]);
       }
     }
   }

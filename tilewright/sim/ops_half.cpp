@@ -46,10 +46,6 @@ constexpr int kCodes = 64;
   const uint16_t keep = (code & 0x7C00) == 0 ? 0x8000 : 0xFFFF;
   return static_cast<uint16_t>(code & keep);
 }
-template <DType format>
-[[gnu::always_inline]] inline bool is_nan(uint16_t code) {
-  return (code & 0x7FFF) > (format == DType::f16 ? 0x7C00 : 0x7F80);
-}
 // Codes in the order of their values, -0 before +0.
 [[gnu::always_inline]] inline int16_t order(uint16_t code) {
   const auto c = static_cast<int16_t>(code);

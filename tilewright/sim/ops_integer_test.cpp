@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <random>
 
 #include "tilewright/sim/testing.h"
+#include "tilewright/sim/vector_level.h"
 
 // References written from PTX ISA, "Integer Arithmetic Instructions", "Extended-Precision Integer Arithmetic
 // Instructions" and "Logic and Shift Instructions".
@@ -242,6 +244,39 @@ TEST(Logic, PrmtModes) {
     EXPECT_EQ(evaluate(tw::format("mov.u32 %t0, 1; prmt.b32.{} %d, %a, %b, %t0;", mode), 4, 4, columns)[0],
               want)
         << mode;
+  }
+}
+
+// "prmt": its definition byte by byte, for every selector.
+TEST(Logic, PrmtTakesEverySelector) {
+  std::mt19937 random(3);
+  std::vector<std::vector<u64>> columns(3, std::vector<u64>(65536));
+  for (size_t n = 0; n < 65536; ++n)
+    columns[0][n] = random(), columns[1][n] = random(), columns[2][n] = n | (random() & 0xFFFF0000);
+  const struct {
+    const char* mode;
+    u64 (*index)(u64 selector, u64 byte);
+  } modes[] = {{"", [](u64 s, u64 n) { return s >> (4 * n) & 15; }},
+               {".f4e", [](u64 s, u64 n) { return (s & 3) + n; }},
+               {".b4e", [](u64 s, u64 n) { return ((s & 3) - n) & 7; }},
+               {".rc8", [](u64 s, u64) { return s & 3; }},
+               {".ecl", [](u64 s, u64 n) { return std::max(s & 3, n); }},
+               {".ecr", [](u64 s, u64 n) { return std::min(s & 3, n); }},
+               {".rc16", [](u64 s, u64 n) { return (s & 1) * 2 + (n & 1); }}};
+  for (const VectorLevel level : {VectorLevel::plain, VectorLevel::avx2, VectorLevel::avx512}) {
+    const VectorLevelLimit limit(level);
+    for (const auto& m : modes) {
+      const auto got = evaluate(tw::format("prmt.b32{} %d, %a, %b, %c;", m.mode), 4, 4, columns);
+      for (size_t n = 0; n < 65536; ++n) {
+        const u64 both = columns[1][n] << 32 | columns[0][n];
+        u64 wanted = 0;
+        for (u64 k = 0; k < 4; ++k) {
+          const u64 index = m.index(columns[2][n], k), byte = both >> (8 * (index & 7)) & 0xFF;
+          wanted |= ((index & 8) ? (byte >> 7) * 0xFF : byte) << (8 * k);
+        }
+        ASSERT_EQ(got[n], wanted) << m.mode << std::hex << " " << columns[2][n];
+      }
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 #include <bit>
 
 #include "tilewright/sim/lanes.h"
+#include "tilewright/sim/row_permute.h"
 
 // PTX ISA, "Logic and Shift Instructions" and the bit instructions of "Integer Arithmetic Instructions".
 namespace tw::sim {
@@ -362,73 +363,55 @@ struct Fns {
 
 enum class Permute : uint8_t { bytes, f4e, b4e, rc8, ecl, ecr, rc16 };
 
-// Which byte of {b, a} goes to byte n, and whether its sign is copied to all its bits (0x8).
+// Which byte of {b, a} goes to each byte, and whether its sign is copied to all its bits (0x8): an index a
+// byte.
 template <Permute mode>
-[[gnu::always_inline]] inline uint32_t permute_index(uint32_t selector, uint32_t n) {
+[[gnu::always_inline]] inline uint32_t permute_indices(uint32_t selector) {
+  constexpr uint32_t each = 0x01010101, count = 0x03020100;
   const uint32_t s = selector & 3;
   switch (mode) {
-    case Permute::bytes: return selector >> (4 * n) & 15;
-    case Permute::f4e: return s + n;
-    case Permute::b4e: return (s - n) & 7;
-    case Permute::rc8: return s;
-    case Permute::ecl: return n < s ? s : n;
-    case Permute::ecr: return n < s ? n : s;
-    case Permute::rc16: return (s & 1) * 2 + (n & 1);
+    case Permute::bytes: {
+      const uint32_t pairs = ((selector & 0xFF00) << 8) | (selector & 0xFF);
+      return (pairs | pairs << 4) & 0x0F0F0F0F;
+    }
+    case Permute::f4e: return s * each + count;
+    case Permute::b4e: return (s * each + 8 * each - count) & 0x07070707;
+    case Permute::rc8: return s * each;
+    case Permute::ecl: return s == 0 ? count : s == 1 ? 0x03020101 : s == 2 ? 0x03020202 : 0x03030303;
+    case Permute::ecr: return s == 0 ? 0 : s == 1 ? 0x01010100 : s == 2 ? 0x02020100 : count;
+    case Permute::rc16: return (s & 1) * 2 * each + 0x01000100;
   }
   return 0;
 }
 template <Permute mode>
 struct Prmt {
-  [[gnu::always_inline]] static uint32_t apply(uint32_t a, uint32_t b, uint32_t selector) {
-    uint32_t result = 0;
-    for (uint32_t n = 0; n < 4; ++n) {
-      const uint32_t index = permute_index<mode>(selector, n);
-      const uint32_t byte = ((index & 4) ? b : a) >> (8 * (index & 3)) & 0xFF;
-      const uint32_t sign = (byte >> 7) * 0xFF;
-      result |= ((index & 8) ? sign : byte) << (8 * n);
+  template <VectorLevel level>
+  struct Kernel {
+    [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
+      const auto* selector = w.row<uint32_t>(i.s[3]);
+      uint32_t from[32], value[32];
+      for (int l = 0; l < 32; ++l) from[l] = permute_indices<mode>(selector[l]);
+      permute_bytes<level>(w.row<uint32_t>(i.s[1]), w.row<uint32_t>(i.s[2]), from, value);
+      each_lane(
+          lanes, w.row<uint32_t>(i.s[0]), [&](int l) __attribute__((always_inline)) { return value[l]; });
     }
-    return result;
-  }
+  };
 };
 Handler permute_handler(std::string_view mode) {
-  if (mode == "f4e") return handler<Ternary<Prmt<Permute::f4e>, uint32_t>>();
-  if (mode == "b4e") return handler<Ternary<Prmt<Permute::b4e>, uint32_t>>();
-  if (mode == "rc8") return handler<Ternary<Prmt<Permute::rc8>, uint32_t>>();
-  if (mode == "ecl") return handler<Ternary<Prmt<Permute::ecl>, uint32_t>>();
-  if (mode == "ecr") return handler<Ternary<Prmt<Permute::ecr>, uint32_t>>();
-  if (mode == "rc16") return handler<Ternary<Prmt<Permute::rc16>, uint32_t>>();
-  return handler<Ternary<Prmt<Permute::bytes>, uint32_t>>();
+  if (mode == "f4e") return level_handler<Prmt<Permute::f4e>::Kernel>();
+  if (mode == "b4e") return level_handler<Prmt<Permute::b4e>::Kernel>();
+  if (mode == "rc8") return level_handler<Prmt<Permute::rc8>::Kernel>();
+  if (mode == "ecl") return level_handler<Prmt<Permute::ecl>::Kernel>();
+  if (mode == "ecr") return level_handler<Prmt<Permute::ecr>::Kernel>();
+  if (mode == "rc16") return level_handler<Prmt<Permute::rc16>::Kernel>();
+  return level_handler<Prmt<Permute::bytes>::Kernel>();
 }
-
-// A constant selector without sign replication: four bytes, each of a or b.
-struct PermuteConstant {
-  [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
-    const uint32_t* source[4];
-    uint32_t shift[4];
-    for (int n = 0; n < 4; ++n) {
-      const auto byte = static_cast<uint32_t>(i.imm >> (4 * n) & 7);
-      source[n] = w.row<uint32_t>(i.s[byte < 4 ? 1 : 2]);
-      shift[n] = 8 * (byte & 3);
-    }
-    each_lane(
-        lanes, w.row<uint32_t>(i.s[0]), [&](int l) __attribute__((always_inline)) {
-          uint32_t r = 0;
-          for (int n = 0; n < 4; ++n) r |= (source[n][l] >> shift[n] & 0xFF) << (8 * n);
-          return r;
-        });
-  }
-};
 
 void decode_prmt(Decoding& d) {
   d.take_type();
   const auto mode = d.take_one_of({"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"});
   plain_operands(d, 4, 4);
   d.inst.run = permute_handler(mode);
-  const auto* constant = d.operand(3).as<ptx::Immediate>();
-  if (mode.empty() && constant && (constant->bits & 0x8888) == 0) {
-    d.inst.imm = static_cast<int64_t>(constant->bits);
-    d.inst.run = handler<PermuteConstant>();
-  }
 }
 
 // ---- decoding of the rest ----
