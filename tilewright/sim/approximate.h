@@ -45,14 +45,14 @@ template <Precision precision>
 }
 
 // With ftz, zero instead of a subnormal result.
-template <bool ftz, Precision precision = Precision::f32>
+template <bool ftz>
 [[gnu::always_inline]] inline float approximate_exp2(float x) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const bool low = ftz ? x < -126.0f : x <= -150.0f, high = x >= 128.0f;
   // The host is slow where results or operands are subnormal.
   const float limited = low | high | !(std::fabs(x) > 0x1p-30f) ? 0.0f : x;
   const Nearest n = nearest_integer(limited);
-  const float p = 1.0f + exp2_fraction<precision>(limited - n.rounded);
+  const float p = 1.0f + exp2_fraction<Precision::f32>(limited - n.rounded);
   float r;
   if constexpr (ftz) {
     r = as_float(as_bits(p) + (n.bits << 23));
@@ -63,6 +63,15 @@ template <bool ftz, Precision precision = Precision::f32>
   }
   r = high ? infinity : low ? 0.0f : r;
   return x == x ? r : as_float(kNanF32);
+}
+
+// Of a number of a 16-bit format: right to that format's precision, and where 2^x is subnormal in f32
+// something that small.
+[[gnu::always_inline]] inline float approximate_exp2_of_half(float x) {
+  const float above = x < -127.0f ? -127.0f : x, limited = above > 128.0f ? 128.0f : above;
+  const Nearest n = nearest_integer(limited);
+  const float p = 1.0f + exp2_fraction<Precision::half>(limited - n.rounded);
+  return as_float(as_bits(p) + (n.bits << 23));
 }
 
 [[gnu::always_inline]] inline float approximate_log2(float x) {
@@ -103,10 +112,12 @@ template <uint32_t quarter>
   return std::fabs(x) < std::numeric_limits<float>::infinity() ? value : as_float(kNanF32);
 }
 
-template <Precision precision = Precision::f32>
-[[gnu::always_inline]] inline float approximate_tanh(float x) {
+// Of a magnitude of at most kTanhIsOne.
+inline constexpr float kTanhIsOne = 20.0f;
+template <Precision precision>
+[[gnu::always_inline]] inline float approximate_tanh_of_size(float size) {
   constexpr bool exact = precision == Precision::f32;
-  const float size = std::fabs(x), square = x * x;
+  const float square = size * size;
   float odd;  // (tanh(x) / x - 1) / x^2 on [0, 0.625]
   if constexpr (exact)
     odd = polynomial(square, -0.333333313f, 0.133332118f, -0.0539474599f, 0.0217041597f, -0.0081852749f,
@@ -114,7 +125,7 @@ template <Precision precision = Precision::f32>
   else odd = polynomial(square, -0.333323896f, 0.133088991f, -0.0519790836f, 0.0152362296f);
   const float small = __builtin_fmaf(square * size, odd, size);
   // (1 - t) / (1 + t) with t = e^-2|x| < 0.29.
-  const float power = -2.88539004f * (size < 20.0f ? size : 20.0f);
+  const float power = -2.88539004f * size;
   const Nearest n = nearest_integer(power);
   const float t = as_float(as_bits(1.0f + exp2_fraction<precision>(power - n.rounded)) + (n.bits << 23));
   float large;
@@ -124,8 +135,12 @@ template <Precision precision = Precision::f32>
     const float guess = polynomial(t, 0.9995019f, -0.9682165f, 0.6771218f);
     large = (1.0f - t) * guess * (2.0f - (1.0f + t) * guess);
   }
-  const float r = as_float(as_bits(size < 0.625f ? small : large) | (as_bits(x) & 0x80000000));
-  return x == x ? r : as_float(kNanF32);
+  return size < 0.625f ? small : large;
+}
+[[gnu::always_inline]] inline float approximate_tanh(float x) {
+  const float size = std::fabs(x), limited = size < kTanhIsOne ? size : kTanhIsOne;
+  const float r = approximate_tanh_of_size<Precision::f32>(limited);
+  return as_float(x == x ? as_bits(r) | (as_bits(x) & 0x80000000) : kNanF32);
 }
 
 [[gnu::always_inline]] inline float approximate_rsqrt(float x) {

@@ -37,7 +37,7 @@ struct MathSpec {
   Function function;
 };
 
-template <Function f, bool ftz, Precision precision = Precision::f32>
+template <Function f, bool ftz>
 [[gnu::always_inline]] inline float approximate(float x) {
   if constexpr (f == Function::rcp) return 1.0f / x;
   if constexpr (f == Function::sqrt) return __builtin_sqrtf(x);
@@ -45,8 +45,8 @@ template <Function f, bool ftz, Precision precision = Precision::f32>
   if constexpr (f == Function::sin) return approximate_sine<0>(x);
   if constexpr (f == Function::cos) return approximate_sine<1>(x);
   if constexpr (f == Function::lg2) return approximate_log2(x);
-  if constexpr (f == Function::ex2) return approximate_exp2<ftz, precision>(x);
-  return approximate_tanh<precision>(x);
+  if constexpr (f == Function::ex2) return approximate_exp2<ftz>(x);
+  return approximate_tanh(x);
 }
 
 template <Function f, bool ftz>
@@ -93,25 +93,50 @@ Flow run_approx_f64(Warp& w, const Inst& i, uint32_t lanes) {
   return Flow::next;
 }
 
-// ex2 and tanh of 16-bit codes. aux: bit 0 packed, bit 1 ftz.
+// ex2 and tanh of 16-bit codes.
+template <DType format, VectorLevel level>
+[[gnu::always_inline]] inline void exp2_codes(const uint16_t* codes, uint16_t* result, int n) {
+  float value[64];
+  widen_codes<format, level>(codes, value, n);
+  for (float& v : value) v = approximate_exp2_of_half(v);
+  narrow_values<format, level, Nans::none>(value, result, n);
+  for (int e = 0; e < n; ++e) {
+    // There is only "ex2.approx.ftz.bf16". What is subnormal in an f32 is zero in f16.
+    const bool zero = format == DType::bf16 && (result[e] & 0x7F80) == 0;
+    const uint16_t r = zero ? uint16_t{0} : result[e];
+    result[e] = is_nan<format>(codes[e]) ? kNanHalf : r;
+  }
+}
+template <DType format, VectorLevel level>
+[[gnu::always_inline]] inline void tanh_codes(const uint16_t* codes, uint16_t* result, int n) {
+  constexpr uint16_t one_from = format == DType::f16 ? 0x4D00 : 0x41A0;  // kTanhIsOne
+  uint16_t sizes[64];
+  for (int e = 0; e < n; ++e) {
+    const auto size = static_cast<uint16_t>(codes[e] & 0x7FFF);
+    sizes[e] = size < one_from ? size : one_from;
+  }
+  float value[64];
+  widen_codes<format, level>(sizes, value, n);
+  for (float& v : value) v = approximate_tanh_of_size<Precision::half>(v);
+  narrow_values<format, level, Nans::none>(value, result, n);
+  for (int e = 0; e < n; ++e) {
+    const auto r = static_cast<uint16_t>(result[e] | (codes[e] & 0x8000));
+    result[e] = is_nan<format>(codes[e]) ? kNanHalf : r;
+  }
+}
+
+// aux: the bits of the result's register.
 template <Function f, DType format>
 struct ApproximateHalf {
   template <VectorLevel level>
   struct Kernel {
     [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
-      constexpr int codes = 64;
-      const auto* a = w.row<uint16_t>(i.s[1]);
-      float value[codes];
-      uint16_t result[codes];
-      widen_codes<format, level>(a, value, codes);
-      // 2^x of a subnormal is 1, and what is zero here is zero in f16 too; there is no .ftz for f16.
-      for (float& v : value) v = approximate<f, true, Precision::half>(v);
-      narrow_values<format, level>(value, result, codes);
-      if (i.aux & 2)
-        for (uint16_t& c : result) c = (c & 0x7F80) ? c : static_cast<uint16_t>(c & 0x8000);
+      uint16_t result[64];
+      if constexpr (f == Function::ex2) exp2_codes<format, level>(w.row<uint16_t>(i.s[1]), result, 64);
+      else tanh_codes<format, level>(w.row<uint16_t>(i.s[1]), result, 64);
       uint32_t words[32];
       std::memcpy(words, result, sizeof words);
-      const uint32_t mask = (i.aux & 1) ? kAllLanes : 0xFFFF;
+      const uint32_t mask = i.aux;
       each_lane(
           lanes,
           w.row<uint32_t>(i.s[0]), [&](int l) __attribute__((always_inline)) { return words[l] & mask; });
@@ -229,7 +254,7 @@ void decode_math(Decoding& d) {
         const bool packed = type == Type::f16x2 || type == Type::bf16x2;
         d.inst.s[0] = d.destination(0, packed ? 4 : 2);
         d.inst.s[1] = d.source(1, packed ? 4 : 2);
-        d.inst.aux = (packed ? 1u : 0u) | (ftz ? 2u : 0u);
+        d.inst.aux = packed ? kAllLanes : 0xFFFF;
         d.inst.run = type == Type::f16 || type == Type::f16x2
                          ? level_handler<ApproximateHalf<f, DType::f16>::template Kernel>()
                          : level_handler<ApproximateHalf<f, DType::bf16>::template Kernel>();

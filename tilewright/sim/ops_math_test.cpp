@@ -174,6 +174,13 @@ TEST(Approximate, HalvesAreNearlyNearest) {
       else if (std::isinf(is)) ASSERT_GE(std::fabs(wanted), c.format == DType::f16 ? 65519.0 : 3.38e38) << x;
       else ASSERT_LE(std::fabs(is - wanted), std::fabs(wanted) * c.relative + smallest) << c.text << " " << x;
     }
+    std::vector<u64> two(codes.size());
+    for (size_t n = 0; n < codes.size(); ++n) two[n] = n | (n * 40503 & 0xFFFF) << 16;
+    std::string packed(c.text);
+    packed.insert(packed.find(' '), "x2");
+    const auto both = evaluate(packed, 4, 4, {two}, "sm_100a");
+    for (size_t n = 0; n < codes.size(); ++n)
+      ASSERT_EQ(both[n], got[two[n] & 0xFFFF] | got[two[n] >> 16] << 16) << packed << " " << two[n];
   }
 }
 
