@@ -47,7 +47,11 @@ void Checker::Scene::barrier(const BarrierEvent& e) {
       auto it = b.phases.find(e.phase);
       if (it == b.phases.end()) break;
       Actor& a = actor(*e.warp, e.lanes);
-      acquire(knowledge(*e.warp), a, it->second, semantics_.of(e.warp->pc(), e.warp->instruction()));
+      WarpKnowledge& w = knowledge(*e.warp);
+      const Semantics how = semantics_.of(e.warp->pc(), e.warp->instruction());
+      acquire(w, a, it->second, how);
+      if (&a == &w.some && w.waits.all_came(&it->second, e.lanes, e.warp->live()))
+        acquire(w, actor(*e.warp, w.full), it->second, how);
       it->second.waiters.push_back({a.index, a.epoch, e.warp->pc(), e.warp});
       break;
     }
@@ -191,12 +195,11 @@ void Checker::Scene::exited(const sim::Warp& warp) {
   for (Actor* a : {&w.all, &w.some}) {
     a->note_present();
     visits.at_end.join(a->view);
-    if (a->bulk_done->issued > a->bulk_over)
-      found(FaultKind::exit, a->last_bulk,
-            tw::format("a copy from shared memory may still read it when {} has ended",
-                       where(warp, a->last_bulk)),
-            0, {}, "wait with cp.async.bulk.wait_group.read 0 before the thread ends");
   }
+  if (const auto pc = w.bulk.unwaited())
+    found(FaultKind::exit, *pc,
+          tw::format("a copy from shared memory may still read it when {} has ended", where(warp, *pc)), 0, {},
+          "wait with cp.async.bulk.wait_group.read 0 before the thread ends");
   if (warp.cta().live_threads() != 0) return;
   for (const auto& [actor, last] : visits.arrivals)
     if (last.first > std::max(visits.at_end.ordinary[actor], visits.at_end.narrow[actor]))

@@ -112,9 +112,9 @@ void Checker::Scene::issue(const sim::Warp& warp, const ptx::Instruction& inst, 
     if (inst.has("mma_async")) ++w.wgmmas;
     else if (inst.has("commit_group")) w.wgmma_commits.push_back(w.wgmmas);
   } else if (inst.opcode() == "cp" && inst.has("bulk") && inst.has("commit_group")) {
-    each_of(warp, lanes, [](Actor& a) { a.bulk_commits.push_back(a.bulk_done->issued); });
+    w.bulk.commit(lanes);
   } else if (inst.opcode() == "cp" && inst.has("commit_group")) {
-    w.copy_commits.emplace_back(lanes, w.copies->issued);
+    w.copies.commit(lanes);
   }
   if (registers_.any()) registers(warp, inst, w);
 }
@@ -132,14 +132,22 @@ void Checker::Scene::registers(const sim::Warp& warp, const ptx::Instruction& in
 }
 
 void Checker::Scene::fence(const sim::Warp& warp, const ptx::Instruction& inst, uint32_t lanes) {
+  WarpKnowledge& w = knowledge(warp);
   Actor& a = actor(warp, lanes);
+  fence(warp, inst, a);
+  if (&a == &w.some && w.fences.all_came(&inst, lanes, warp.live())) fence(warp, inst, actor(warp, w.full));
+}
+
+void Checker::Scene::fence(const sim::Warp& warp, const ptx::Instruction& inst, Actor& a) {
+  WarpKnowledge& w = knowledge(warp);
   View& v = a.view;
+  Actor* some = &a == &w.all ? &w.some : nullptr;  // what its lanes did alone is fenced too
   if (inst.opcode() == "fence" && inst.has("tensormap::generic")) {
     memory_fence(warp, a, semantics_.of(warp.pc(), inst));
     if (inst.has("acquire")) {
       a.note_present();
       v.maps.join(v.ordinary);
-      if (Actor& some = knowledge(warp).some; &a != &some) v.maps.set(some.index, some.epoch++);
+      if (some) v.maps.set(some->index, some->epoch++);
       v.elsewhere = proxied(v.elsewhere);
     }
   } else if (inst.opcode() == "fence" && inst.has("proxy")) {
@@ -147,25 +155,19 @@ void Checker::Scene::fence(const sim::Warp& warp, const ptx::Instruction& inst, 
     v.ordinary.set(a.index, a.epoch);
     v.proxied.join(v.ordinary);
     v.elsewhere = proxied(v.elsewhere);
-    knowledge(warp).init_fence = knowledge(warp).instructions;
-    if (&a == &knowledge(warp).all) {
-      Actor& some = knowledge(warp).some;
-      v.proxied.set(some.index, some.epoch++);
-    }
+    w.init_fence = w.instructions;
+    if (some) v.proxied.set(some->index, some->epoch++);
   } else if (inst.opcode() == "fence" && inst.has("mbarrier_init")) {
-    knowledge(warp).init_fence = knowledge(warp).instructions;
+    w.init_fence = w.instructions;
   } else if (inst.opcode() == "fence" || inst.opcode() == "membar") {
     memory_fence(warp, a, semantics_.of(warp.pc(), inst));
   } else if (inst.opcode() == "wgmma") {
-    knowledge(warp).registers.fence();
+    w.registers.fence();
   } else if (inst.opcode() == "tcgen05") {
     v.caused.set(a.index, a.epoch);
     if (inst.has("fence::before_thread_sync")) {
       v.fenced.set(a.index, a.epoch);
-      if (&a == &knowledge(warp).all) {
-        Actor& some = knowledge(warp).some;
-        v.fenced.set(some.index, some.epoch++);
-      }
+      if (some) v.fenced.set(some->index, some->epoch++);
     } else {
       v.tensor.join(v.fenced);
       v.tensor.set(a.index, a.epoch);
@@ -214,32 +216,28 @@ void Checker::Scene::waited(const sim::Warp& warp, const ptx::Instruction& inst,
   } else if (inst.opcode() == "tcgen05") {
     Stream& stream = inst.has("wait::ld") ? *w.tensor_loads : *w.tensor_stores;
     learn(a, stream, stream.issued);
-  } else if (inst.has("bulk")) {
-    each_of(warp, lanes, [&](Actor& whose) {
-      const uint64_t up_to = covered(whose.bulk_commits, groups(inst));
-      learn(a, *whose.bulk_read, up_to);
-      whose.bulk_over = std::max(whose.bulk_over, up_to);
-      if (!inst.has("read")) learn(a, *whose.bulk_done, up_to);
-    });
   } else if (inst.opcode() == "cp") {
-    wait_for_copies(w, a, inst, lanes);
+    wait_for_groups(w, a, inst, lanes);
   }
 }
 
-// "cp.async.wait_group", "cp.async.wait_all": each lane waits for the groups it committed itself.
-void Checker::Scene::wait_for_copies(WarpKnowledge& w, Actor& a, const ptx::Instruction& inst,
+// "cp.async.wait_group", "cp.async.wait_all", "cp.async.bulk.wait_group": each lane waits for its own.
+void Checker::Scene::wait_for_groups(WarpKnowledge& w, Actor& a, const ptx::Instruction& inst,
                                      uint32_t lanes) {
-  a.view.caused.set(a.index, a.epoch);
-  if (inst.has("wait_all")) return w.copies->acquired(a.index, a.epoch, w.copies->issued, lanes);
-  std::array<uint64_t, sim::kLanes> newer{};
-  for (size_t i = w.copy_commits.size(); i-- > 0 && lanes != 0;) {
-    const auto& [by, issued] = w.copy_commits[i];
-    uint32_t over = 0;
-    for (uint32_t rest = by & lanes; rest != 0; rest &= rest - 1)
-      if (newer[static_cast<size_t>(std::countr_zero(rest))]++ >= groups(inst)) over |= rest & (~rest + 1);
-    if (over) w.copies->acquired(a.index, a.epoch, issued, over);
-    lanes &= ~over;
+  if (inst.has("wait_all")) {
+    a.view.caused.set(a.index, a.epoch);
+    return w.copies.done->acquired(a.index, a.epoch, w.copies.issued(), lanes);
   }
+  const bool bulk = inst.has("bulk");
+  CopyGroups& copies = bulk ? w.bulk : w.copies;
+  copies.wait(lanes, groups(inst), [&](uint32_t over, uint64_t up_to) {
+    // What a lane learns of its own bulk copies the others of the warp do not; each uses its own cp.async.
+    Actor& who = bulk && over != w.full ? w.some : a;
+    if (&who != &a) ++who.epoch;
+    who.view.caused.set(who.index, who.epoch);
+    if (bulk) copies.read->acquired(who.index, who.epoch, up_to, over);
+    if (!inst.has("read")) copies.done->acquired(who.index, who.epoch, up_to, over);
+  });
 }
 
 void Checker::Scene::issued(const sim::AsyncOp& issued) {
@@ -271,13 +269,14 @@ void Checker::Scene::issued(const sim::AsyncOp& issued) {
     in_stream(load ? w.tensor_loads : store ? w.tensor_stores : a.tensor_core);
     if (!load && !store) op->pipeline = a.tensor_core.get();
   } else if (inst->has("bulk_group")) {
-    in_stream(a.bulk_done);
-    op->read = a.bulk_read;
-    a.last_bulk = issued.pc;
+    op->done = w.bulk.done;
+    op->read = w.bulk.read;
+    op->index = w.bulk.issue(issued.lanes, issued.pc);
+    op->lanes = issued.lanes;
   } else if (inst->opcode() == "cp" && !inst->has("bulk")) {
     // cp.async.mbarrier.arrive is over when all of the lanes' copies before it are.
-    op->done = w.copies;
-    op->index = inst->has("mbarrier") ? w.copies->issued : ++w.copies->issued;
+    op->done = w.copies.done;
+    op->index = inst->has("mbarrier") ? w.copies.issued() : w.copies.issue(issued.lanes, issued.pc);
     op->lanes = issued.lanes;
   } else {
     op->done = std::make_shared<Stream>();
@@ -303,10 +302,9 @@ void Checker::Scene::prune() {
   stamps_.prune(shadows);
   std::vector<Stream*> lasting;
   for (const WarpKnowledge& w : warps_) {
-    for (const Actor* a : {&w.all, &w.some})
-      lasting.insert(lasting.end(), {a->bulk_done.get(), a->bulk_read.get(), a->tensor_core.get()});
-    lasting.insert(lasting.end(),
-                   {w.wgmma_part.get(), w.tensor_loads.get(), w.tensor_stores.get(), w.copies.get()});
+    lasting.insert(lasting.end(), {w.all.tensor_core.get(), w.some.tensor_core.get(), w.wgmma_part.get(),
+                                   w.tensor_loads.get(), w.tensor_stores.get(), w.copies.done.get(),
+                                   w.bulk.done.get(), w.bulk.read.get()});
   }
   all_operations_.prune(lasting);
   for (Memories& m : memories_) m.accumulators.clear();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tilewright/check/checker.h"
+#include "tilewright/check/groups.h"
 #include "tilewright/check/global.h"
 #include "tilewright/check/history.h"
 #include "tilewright/check/registers.h"
@@ -23,16 +24,24 @@ struct Actor {
   View view;
   uint32_t index = 0;  // in clocks
   uint32_t epoch = 1;
-  std::shared_ptr<Stream> bulk_done = std::make_shared<Stream>(), bulk_read = std::make_shared<Stream>();
   std::shared_ptr<Stream> tensor_core = std::make_shared<Stream>();
-  std::vector<uint64_t> bulk_commits;  // operations issued at each commit
-  uint64_t bulk_over = 0;              // whose reads it waited for
-  uint32_t last_bulk = 0;              // where the newest was issued
 
   // Its own present, which the others may not know yet.
   void note_present() {
     view.ordinary.set(index, epoch);
     view.caused.set(index, epoch);
+  }
+};
+
+// The lanes of a warp that have come to one place, an instruction or a phase, where they come in parts.
+struct Parts {
+  const void* place = nullptr;
+  uint32_t lanes = 0;
+  // Whether with these the last have come.
+  bool all_came(const void* at, uint32_t more, uint32_t all) {
+    if (std::exchange(place, at) != at) lanes = 0;
+    lanes |= more;
+    return (lanes & all) == all && std::exchange(lanes, 0) != 0;
   }
 };
 
@@ -45,8 +54,7 @@ struct WarpKnowledge {
   std::pair<uint64_t, const void*> released;  // the last instruction that did, and into which phase
   uint64_t init_fence = 0;                    // `instructions` at the last fence that publishes barriers
   // cp.async: its commits, by which lanes, and what had been issued then.
-  std::shared_ptr<Stream> copies = std::make_shared<Stream>();
-  std::vector<std::pair<uint32_t, uint64_t>> copy_commits;
+  CopyGroups copies, bulk;  // cp.async, and the bulk copies that complete by groups
   // By scope: accesses that relaxed reads observed, which a fence of that scope acquires.
   std::array<Clock, kFenceScopes> pending;
   std::vector<Flags::Entry> observed;                             // of other clusters, likewise
@@ -55,6 +63,7 @@ struct WarpKnowledge {
   std::vector<uint64_t> wgmma_commits;
   std::shared_ptr<Stream> wgmma_part = std::make_shared<Stream>();
   RegisterState registers;
+  Parts fences, waits;
   std::shared_ptr<Stream> tensor_loads = std::make_shared<Stream>(),
                           tensor_stores = std::make_shared<Stream>();
 };
@@ -128,19 +137,13 @@ class Checker::Scene {
 
   WarpKnowledge& knowledge(const sim::Warp& warp) { return warps_[cluster_.position(warp)]; }
   Actor& actor(const sim::Warp& warp, uint32_t lanes);
-  // The actor of these lanes; with all lanes also that of those that run alone, who are among them.
-  template <class F>
-  void each_of(const sim::Warp& warp, uint32_t lanes, F f) {
-    Actor& a = actor(warp, lanes);
-    f(a);
-    if (WarpKnowledge& w = knowledge(warp); &a == &w.all) f(w.some);
-  }
   void join(WarpKnowledge& w);
   template <class F>
   void release(const sim::Warp& warp, uint32_t lanes, F give);
   void give(Phase& phase, const View& view, const Semantics& how, bool remote, uint32_t pc);
   void acquire(WarpKnowledge& w, Actor& a, const Phase& phase, const Semantics& how);
-  void wait_for_copies(WarpKnowledge& w, Actor& a, const ptx::Instruction& inst, uint32_t lanes);
+  void wait_for_groups(WarpKnowledge& w, Actor& a, const ptx::Instruction& inst, uint32_t lanes);
+  void fence(const sim::Warp& warp, const ptx::Instruction& inst, Actor& a);
   void memory_fence(const sim::Warp& warp, Actor& a, const Semantics& how);
   void learn(Actor& a, const Operation& op);
   void learn(Actor& a, Stream& stream, uint64_t up_to);

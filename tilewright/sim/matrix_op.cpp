@@ -89,21 +89,18 @@ void check_read(const AsyncOp& op, const Cta& cta, const OperandGeometry& g, cha
   if (!cta.cluster.observer()) return;
   // Chunks that lie side by side are told as one access.
   const uint32_t used = used_bytes(g.type);
-  uint32_t begin = g.address(0, 0), end = begin;
+  uint32_t begin = 0, end = 0;
   const auto tell = [&] { cta.cluster.touches(op, AccessKind::read, cta, begin, end - begin); };
-  for (uint32_t r = 0; r < static_cast<uint32_t>(g.rows); ++r) {
-    for (uint32_t c = 0; c < static_cast<uint32_t>(g.columns); ++c) {
-      const uint32_t at = g.address(r, c);
-      if (at == end) {
-        end += used;
-      } else if (at + used == begin) {
-        begin = at;
-      } else {
-        tell();
-        begin = at, end = at + used;
-      }
+  g.each_address([&](uint32_t at) {
+    if (at == end) {
+      end += used;
+    } else if (at + used == begin) {
+      begin = at;
+    } else {
+      if (begin != end) tell();
+      begin = at, end = at + used;
     }
-  }
+  });
   tell();
 }
 

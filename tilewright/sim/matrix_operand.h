@@ -34,8 +34,26 @@ struct OperandGeometry {
   uint32_t address(uint32_t row, uint32_t column) const {
     uint32_t a = start + row % period * pitch + row / period * group_stride + column % width * 16 +
                  column / width * column_stride;
-    return a ^ (((a - phase) >> 7 & swizzle_mask) << swizzle_to);
+    return swizzled(a);
   }
+  // f(address) of every chunk, row by row.
+  template <class F>
+  void each_address(F f) const {
+    for (uint32_t r = 0, in_period = 0, row = start; r < static_cast<uint32_t>(rows); ++r) {
+      for (uint32_t c = 0, in_width = 0, at = row; c < static_cast<uint32_t>(columns); ++c) {
+        f(swizzled(at));
+        const bool wide = ++in_width == width;
+        at += wide ? column_stride - (width - 1) * 16 : 16;
+        if (wide) in_width = 0;
+      }
+      const bool whole = ++in_period == period;
+      row += whole ? group_stride - (period - 1) * pitch : pitch;
+      if (whole) in_period = 0;
+    }
+  }
+
+ private:
+  uint32_t swizzled(uint32_t a) const { return a ^ (((a - phase) >> 7 & swizzle_mask) << swizzle_to); }
 };
 
 // Elements in a 16-byte chunk: 4 of tf32, 8 of f16 and bf16, 16 of every narrower type (6- and 4-bit elements
