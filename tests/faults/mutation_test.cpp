@@ -1,122 +1,177 @@
-// Takes one synchronising instruction out of a kernel of the ladder, each in turn: the checker must
-// notice. What may be taken out without harm is listed with the reason.
+// Puts one fault into a kernel of the ladder, each in turn: the checker must notice, or the numbers be wrong.
+// What may be changed without harm is listed with the proof. With TW_MUTANTS=1 in the environment it prints
+// each mutant and its report.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <span>
 
 #include "kernels/registry.h"
+#include "tests/faults/equivalent.h"
+#include "tests/faults/mutate.h"
 #include "tilewright/check/check.h"
 #include "tilewright/lower/lower.h"
 #include "tilewright/runtime/device.h"
-#include "tilewright/runtime/random.h"
 
 namespace tw {
 namespace {
 
+using testing::Family;
+
 struct Case {
   std::string kernel, device;
+  Family family;
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.kernel << " on " << c.device; }
-
-bool synchronises(const ptx::Instruction& i) {
-  const std::string text = i.text();
-  for (const char* start : {"mbarrier.try_wait", "mbarrier.arrive", "fence", "tcgen05.commit",
-                            "tcgen05.fence", "tcgen05.wait", "wgmma.wait_group", "wgmma.fence",
-                            "cp.async.bulk.wait_group", "cp.async.bulk.commit_group", "barrier.", "bar."})
-    if (text.starts_with(start)) return true;
-  return false;
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.kernel << " on " << c.device << ", " << testing::name(c.family);
 }
 
-// Why the kernel is as right without the instruction at `at`, or nothing.
-std::string harmless(const Case& c, const ptx::Function& entry, size_t at) {
-  const auto instruction = [&](size_t n) { return std::get_if<ptx::Instruction>(&entry.body[n]); };
-  const ptx::Instruction& i = *instruction(at);
-  // What the compiler puts before and after the body stands at the kernel's own line, as its last instruction
-  // does.
-  const auto last = std::find_if(entry.body.rbegin(), entry.body.rend(), [](const ptx::Statement& x) {
-    return std::holds_alternative<ptx::Instruction>(x);
-  });
-  const bool frame = i.loc == std::get<ptx::Instruction>(*last).loc;
-  const std::string text = i.text();
-  if (text.starts_with("tcgen05.fence") && frame)
-    return "whoever uses tensor memory first, or read it last, fences in its own code too";
-  if (text.starts_with("barrier.sync") && frame && c.kernel == "gemm.step6")
-    return "each tile ends with the same barrier";
-  if (text.starts_with("bar.warp.sync"))
-    return "the warp's loads are operations of the whole warp, which all its lanes have waited for";
-  if (!text.starts_with("tcgen05.wait::ld")) return {};
-  for (size_t later = at + 1; later < entry.body.size(); ++later)
-    if (const auto* next = instruction(later); next && next->text() == text && next->role == i.role)
-      return "a later wait of the warp covers these loads";
-  return {};
+enum class Outcome {
+  found,  // the checker reports it
+  wrong,  // it does not, and the result is wrong
+  right,
+};
+
+// -2 to 2, at random.
+Tensor integers(Device& device, DType type, std::vector<int64_t> shape, std::string name, uint64_t seed) {
+  std::vector<float> values(static_cast<size_t>(shape[0] * shape[1]));
+  for (float& v : values) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    v = static_cast<float>(static_cast<int>((seed >> 33) % 5) - 2);
+  }
+  Tensor t = device.tensor(type, std::move(shape), std::move(name));
+  t.upload(std::span<const float>(values));
+  return t;
 }
 
-class Mutation : public ::testing::TestWithParam<Case> {};
+// A product of small integers, whose result is exact in every order of summation.
+struct Product {
+  std::shared_ptr<Device> device;
+  Compiled kernel;
+  Tensor a, b, d;
 
-TEST_P(Mutation, NoHandOffIsMissed) {
-  const Case& c = GetParam();
-  const auto device = Device::open(c.device);
-  const bool blackwell = c.device == "sim:b200";
-  // Several tiles for each worker, more chunks of K than stages.
-  kernels::GemmShape s{blackwell ? 1100 : 384, 512, 320};
-  s.sms = 2;
-  const Compiled kernel = lower(kernels::gemm_kernel(c.kernel).build(s, device->target()));
-  Tensor a = device->tensor(s.dtype, {s.m, s.k}, "A"), b = device->tensor(s.dtype, {s.n, s.k}, "B");
-  Tensor d = device->tensor(s.dtype, {s.m, s.n}, "D");
-  fill_normal(a, 1);
-  fill_normal(b, 2);
-  const auto check = [&](const Compiled& k) {
+  // The report, and whether some schedule's result differs from `expected`.
+  std::pair<check::CheckReport, bool> check(const Compiled& k, const std::vector<std::byte>* expected) {
     check::CheckOptions options;
     options.schedules = {"late", "eager", "random:1"};
     options.stop_at_first = true;
+    bool differs = false;
     const auto run = [&](const sim::RunOptions& sim) {
       d.poison();
       LaunchOptions launch;
       launch.sim = sim;
+      launch.sim.instruction_limit = 2'000'000;
       device->launch(k, {a, b, d}, launch);
+      differs |= expected && d.download() != *expected;
     };
-    return check::check(run, options);
-  };
-  const check::CheckReport whole = check(kernel);
-  ASSERT_EQ(whole.verdict, check::Verdict::clean) << check::to_text(whole);
+    check::CheckReport report = check::check(run, options);
+    return {std::move(report), differs};
+  }
 
-  int caught = 0, equivalent = 0;
-  const ptx::Function& entry = *kernel.module->entries()[0];
-  for (size_t at = 0; at < entry.body.size(); ++at) {
-    const auto* i = std::get_if<ptx::Instruction>(&entry.body[at]);
-    if (!i || !synchronises(*i)) continue;
-    auto module = std::make_shared<ptx::Module>(*kernel.module);
-    for (auto& item : module->items) {
-      auto* f = std::get_if<ptx::Function>(&item);
-      if (!f) continue;
-      const auto first = f->body.begin() + static_cast<std::ptrdiff_t>(at);
-      f->body.erase(first, first + (i->text().starts_with("mbarrier.try_wait") ? 2 : 1));  // and its branch
-    }
+  Outcome outcome(const testing::Mutation& m, const std::vector<std::byte>& expected) {
+    const auto module = std::make_shared<const ptx::Module>(testing::mutated(*kernel.module, m));
     Compiled mutant = kernel;
     mutant.module = module;
     mutant.text = std::make_shared<const std::string>(ptx::print(*module));
-    const bool found = !check(mutant).faults.empty();
-    caught += found;
-    if (found) continue;
-    ++equivalent;
-    EXPECT_NE(harmless(c, entry, at), "") << "without " << i->text() << " at " << to_string(i->loc);
+    try {
+      const auto [report, differs] = check(mutant, &expected);
+      if (std::getenv("TW_MUTANTS"))
+        std::printf("  %s: %s\n", m.what.c_str(),
+                    report.faults.empty() ? "-" : check::to_text(report).c_str());
+      return !report.faults.empty() ? Outcome::found : differs ? Outcome::wrong : Outcome::right;
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::user) throw;
+      return Outcome::found;  // refused before it ran
+    }
   }
-  EXPECT_GT(caught, 8);
-  std::printf("%s on %s: caught %d of %d, the others are equivalent\n", c.kernel.c_str(), c.device.c_str(),
-              caught, caught + equivalent);
+};
+
+Product product(const Case& c, kernels::GemmShape s) {
+  s.sms = 2;
+  auto device = Device::open(c.device);
+  Compiled kernel = lower(kernels::gemm_kernel(c.kernel).build(s, device->target()));
+  Tensor a = integers(*device, s.dtype, {s.m, s.k}, "A", 1),
+         b = integers(*device, s.dtype, {s.n, s.k}, "B", 2);
+  Tensor d = device->tensor(s.dtype, {s.m, s.n}, "D");
+  return {std::move(device), std::move(kernel), std::move(a), std::move(b), std::move(d)};
+}
+
+// Several tiles for each worker, more chunks of K than stages. What one shape does not show, where a ring
+// happens to stand at the end, another does.
+std::vector<kernels::GemmShape> shapes(const Case& c) {
+  if (c.device == "sim:b200") return {{1100, 512, 320}, {1100, 512, 384}, {1100, 256, 320}, {1100, 256, 448}};
+  return {{384, 512, 320}, {384, 512, 384}, {384, 256, 320}};
+}
+
+class Mutation : public ::testing::TestWithParam<Case> {};
+
+// One kernel and all its mutants of a family.
+struct Suite {
+  Product product;
+  std::vector<testing::Mutation> mutations;
+  std::vector<std::byte> expected;
+
+  const ptx::Function& entry() const { return *product.kernel.module->entries()[0]; }
+};
+
+Suite suite(const Case& c, const kernels::GemmShape& shape) {
+  Suite s{product(c, shape), {}, {}};
+  s.mutations = testing::mutations(s.entry(), c.family);
+  const check::CheckReport whole = s.product.check(s.product.kernel, nullptr).first;
+  EXPECT_EQ(whole.verdict, check::Verdict::clean) << check::to_text(whole);
+  s.expected = s.product.d.download();
+  return s;
+}
+
+TEST_P(Mutation, NoneIsMissed) {
+  const Case& c = GetParam();
+  const std::vector<kernels::GemmShape> all = shapes(c);
+  Suite first = suite(c, all[0]);
+  const ptx::Function& entry = first.entry();
+  std::vector<Outcome> outcomes;
+  for (const testing::Mutation& m : first.mutations)
+    outcomes.push_back(first.product.outcome(m, first.expected));
+  // Those that nothing showed and nothing proves go on.
+  std::vector<std::string> proofs;
+  for (const testing::Mutation& m : first.mutations)
+    proofs.push_back(testing::equivalent(c.kernel, entry, m));
+  const auto open = [&](size_t i) { return outcomes[i] == Outcome::right && proofs[i].empty(); };
+  for (size_t n = 1; n < all.size(); ++n) {
+    std::vector<size_t> rest;
+    for (size_t i = 0; i < outcomes.size(); ++i)
+      if (open(i)) rest.push_back(i);
+    if (rest.empty()) break;
+    Suite s = suite(c, all[n]);
+    ASSERT_EQ(s.mutations.size(), outcomes.size());  // the same kernel, with other numbers in it
+    for (const size_t i : rest) outcomes[i] = s.product.outcome(s.mutations[i], s.expected);
+  }
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    const testing::Mutation& m = first.mutations[i];
+    const std::string place = m.what + " at " + to_string(std::get<ptx::Instruction>(entry.body[m.at]).loc);
+    EXPECT_FALSE(open(i)) << place << ": not noticed";
+    EXPECT_TRUE(outcomes[i] != Outcome::wrong || testing::consistent(entry, m))
+        << place << ": only a wrong result";
+  }
+  const auto number = [&](Outcome o) { return std::count(outcomes.begin(), outcomes.end(), o); };
+  std::printf("%s on %s, %s: %td of %zu reported, %td more by a wrong result, %td equivalent\n",
+              c.kernel.c_str(), c.device.c_str(), testing::name(c.family), number(Outcome::found),
+              outcomes.size(), number(Outcome::wrong), number(Outcome::right));
 }
 
 std::vector<Case> cases() {
   std::vector<Case> out;
   for (const char* step :
        {"gemm.step4", "gemm.step5", "gemm.step6", "gemm.step7", "gemm.step8", "gemm.step9"})
-    for (const char* device : {"sim:b200", "sim:h200"}) out.push_back({step, device});
+    for (const char* device : {"sim:b200", "sim:h200"})
+      for (const Family f : testing::kFamilies) out.push_back({step, device, f});
   return out;
 }
 
 INSTANTIATE_TEST_SUITE_P(Ladder, Mutation, ::testing::ValuesIn(cases()), [](const auto& tested) {
-  std::string name = tested.param.kernel + "_" + tested.param.device.substr(4);
+  std::string name =
+      tested.param.kernel + "_" + tested.param.device.substr(4) + "_" + testing::name(tested.param.family);
   std::replace(name.begin(), name.end(), '.', '_');
   return name;
 });
