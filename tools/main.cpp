@@ -13,6 +13,7 @@ std::string_view name(ErrorKind kind) {
     case ErrorKind::user: return "user";
     case ErrorKind::not_modelled: return "not_modelled";
     case ErrorKind::fault: return "fault";
+    case ErrorKind::deadlock: return "deadlock";
     case ErrorKind::driver: return "driver";
     case ErrorKind::internal: return "internal";
   }

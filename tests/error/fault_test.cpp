@@ -51,10 +51,12 @@ TEST(Fault, BarrierThatSomeDoNotArriveOn) {
     ready.wait(1, 0);
   });
   EXPECT_EQ(text,
-            "+3: fault: deadlock: nothing in the cluster can move\n"
+            "+3: deadlock: nothing in the cluster can move\n"
             "  CTA (0, 0, 0), warps 0 to 3, +3: mbarrier.try_wait.parity.shared::cta.b64, waits for mbarrier "
             "ready[1], "
-            "parity 0: it is in phase 0 with 32 of 128 arrivals pending and 0 bytes outstanding");
+            "parity 0: it is in phase 0 with 32 of 128 arrivals pending and 0 bytes outstanding\n"
+            "  mbarrier ready[1], phase 0:\n"
+            "    arrived: 96 arrivals by warps 0 to 2, mbarrier.arrive.shared::cta.b64 at +2");
 }
 
 TEST(Fault, NamedBarrierThatOneWarpDoesNotReach) {
@@ -62,7 +64,7 @@ TEST(Fault, NamedBarrierThatOneWarpDoesNotReach) {
     if_(warp_id < 2, [&] { ptx::instruction("barrier.sync.aligned", {1, 96}, tw::ir::Scope::warp); });
   });
   EXPECT_EQ(text,
-            "+1: fault: deadlock: nothing in the cluster can move\n"
+            "+1: deadlock: nothing in the cluster can move\n"
             "  CTA (0, 0, 0), warps 0 to 1, +1: barrier.sync.aligned, waits for barrier 1: 64 of 96 threads "
             "have arrived");
 }

@@ -8,6 +8,7 @@ const char* label(ErrorKind kind) {
     case ErrorKind::user: return "error";
     case ErrorKind::not_modelled: return "not modelled";
     case ErrorKind::fault: return "fault";
+    case ErrorKind::deadlock: return "deadlock";
     case ErrorKind::driver: return "driver error";
     case ErrorKind::internal: return "internal error";
   }

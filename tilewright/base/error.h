@@ -12,7 +12,8 @@ namespace tw {
 enum class ErrorKind {
   user,          // the input breaks a rule; the message names the rule
   not_modelled,  // legal, but the simulator has no model of it; never guessed
-  fault,         // the simulated program did something undefined, or cannot go on
+  fault,         // the simulated program did something undefined
+  deadlock,      // nothing of the simulated program can go on
   driver,        // the GPU driver refused; the message carries its text
   internal,      // a defect of Tilewright itself
 };

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "tilewright/check/scene.h"
@@ -29,6 +30,10 @@ Checker::Scene::Phase& Checker::Scene::phase(Barrier& barrier, uint64_t number) 
 void Checker::Scene::barrier(const BarrierEvent& e) {
   const sim::Cta* cta = e.object == Object::cluster ? nullptr : e.cta;
   Barrier& b = barriers_[{static_cast<int>(e.object), cta, e.id}];
+  if (e.object == Object::mbarrier) {
+    places_.event(e);
+    byte_counts_.event(e);
+  }
   switch (e.kind) {
     case Kind::init:
       b = {};
@@ -41,12 +46,14 @@ void Checker::Scene::barrier(const BarrierEvent& e) {
     case Kind::arrive_drop:
     case Kind::complete_tx: arrive(e, b); break;
     case Kind::complete:
-      if (e.object == Object::mbarrier) require_no_waiter(e, b);
+      if (e.object != Object::mbarrier) break;
+      require_no_waiter(e, b);
       break;
     case Kind::passed: {
       auto it = b.phases.find(e.phase);
       if (it == b.phases.end()) break;
       Actor& a = actor(*e.warp, e.lanes);
+      if (e.object == Object::mbarrier) require_phase_before(e, b, a.view);
       WarpKnowledge& w = knowledge(*e.warp);
       const Semantics how = semantics_.of(e.warp->pc(), e.warp->instruction());
       acquire(w, a, it->second, how);
@@ -81,6 +88,9 @@ void Checker::Scene::arrive(const BarrierEvent& e, Barrier& b) {
     const Actor& a = actor(*e.warp, w.lanes);
     visits_[e.cta->rank].arrivals[a.index] = {a.epoch, e.warp->pc()};
   }
+  const Actor& a = actor(*e.warp, w.lanes);
+  if (e.object == Object::named) require_use_before(e, b, a.view);
+  p.arrivals.push_back({a.index, a.epoch, e.warp->pc(), e.warp});
   const Semantics how = semantics_.of(e.warp->pc(), e.warp->instruction());
   release(*e.warp, w.lanes, [&](const View& v) { give(p, v, how, remote, e.warp->pc()); });
 }
@@ -127,6 +137,16 @@ void Checker::Scene::require_one_phase(const BarrierEvent& e, Barrier& b) {
   const bool split = b.arriving == e.warp && b.instruction == now && b.arriving_phase != e.phase;
   b.arriving = e.warp, b.instruction = now, b.arriving_phase = e.phase;
   if (!split) return;
+  const auto at = e.cta->mbarriers().find(e.id);
+  if (at != e.cta->mbarriers().end() && at->second.expected() == 1) {
+    found(FaultKind::election, e.warp->pc(),
+          tw::format("{}: {} lanes of {} arrive, and each completes a phase", e.cta->name_of_shared(e.id),
+                     std::popcount(knowledge(*e.warp).lanes), where(*e.warp, e.warp->pc())),
+          0, {},
+          "let one lane arrive (elect.sync), or initialise the barrier with the number of lanes (PTX ISA, "
+          "\"mbarrier.arrive\")");
+    return;
+  }
   found(FaultKind::lapping, e.warp->pc(),
         tw::format("{}: phase {} completes in the middle of an arrival of {}, whose other lanes count for "
                    "phase {}",
@@ -170,6 +190,47 @@ void Checker::Scene::require_no_waiter(const BarrierEvent& e, Barrier& b) {
   }
 }
 
+// Whether a warp with this view knows that a phase is complete: it, or someone whose word it has, saw that;
+// or it has the word of all that the phase waited for.
+bool Checker::Scene::knows_complete(const Phase& p, const sim::Warp& warp, const View& view) const {
+  const auto known = [&](const Waiter& w) { return w.warp == &warp || w.epoch <= view.caused[w.actor]; };
+  return std::any_of(p.waiters.begin(), p.waiters.end(), known) ||
+         (std::all_of(p.arrivals.begin(), p.arrivals.end(), known) &&
+          std::all_of(p.operations.begin(), p.operations.end(),
+                      [&](const auto& op) { return op->over(false, view.caused); }));
+}
+
+// A wait by parity ends at once while the phase before the wanted one is open: whoever waits has to know that
+// it is over ("mbarrier.test_wait": only the current and the preceding phase can be told apart).
+void Checker::Scene::require_phase_before(const BarrierEvent& e, const Barrier& b, const View& view) {
+  if (e.phase == 0 || !e.warp->instruction().has("parity")) return;
+  const auto before = b.phases.find(e.phase - 1);
+  if (before == b.phases.end() || knows_complete(before->second, *e.warp, view)) return;
+  found(FaultKind::unobserved, e.warp->pc(),
+        tw::format("{}: {} waits for phase {} and may not know that phase {} is complete; before that the "
+                   "wait ends at once",
+                   e.cta->name_of_shared(e.id), where(*e.warp, e.warp->pc()), e.phase, e.phase - 1),
+        0, {},
+        "wait for every phase, or let whoever saw the one before hand over (PTX ISA, \"mbarrier.test_wait, "
+        "mbarrier.try_wait\")");
+}
+
+// An arrival at a named barrier counts for the use that is open: whoever arrives for the next one has to know
+// that the last is complete ("barrier": arrivals of one use are not told from those of another).
+void Checker::Scene::require_use_before(const BarrierEvent& e, const Barrier& b, const View& view) {
+  if (e.phase == 0) return;
+  const auto before = b.phases.find(e.phase - 1);
+  if (before == b.phases.end() || knows_complete(before->second, *e.warp, view)) return;
+  const Waiter& earlier = before->second.arrivals.front();
+  found(FaultKind::named_barrier, e.warp->pc(),
+        tw::format("barrier {}: {} arrives for use {} and may not know that use {} is complete; it may be "
+                   "counted for that one",
+                   e.id, where(*e.warp, e.warp->pc()), e.phase, e.phase - 1),
+        earlier.pc, tw::format("use {}: {} arrives here", e.phase - 1, where(*earlier.warp, earlier.pc)),
+        "give each hand-shake a barrier of its own, or alternate two whose other side meets in between (PTX "
+        "ISA, \"bar, barrier\")");
+}
+
 // ---- the end of a CTA ----
 
 // An operation of a peer signals a barrier here: someone must have seen that before the barrier goes away.
@@ -207,6 +268,7 @@ void Checker::Scene::exited(const sim::Warp& warp) {
             tw::format("an arrival from another CTA may reach {} after it has ended", warp.cta().name()), 0,
             {}, "meet at a cluster barrier before leaving");
   require_signals_seen(warp.cta(), visits.at_end);
+  if (cluster_.in_flight() == 0) byte_counts_.ended(warp.cta());
   for (const auto& op : visits.copies)
     if (!op->over(false, visits.at_end.caused))
       found(FaultKind::exit, op->pc,

@@ -60,9 +60,9 @@ bool Checker::take(const Error& error) {
     not_checked(error.what());
     return true;
   }
-  if (error.kind() != ErrorKind::fault) return false;
+  if (error.kind() != ErrorKind::fault && error.kind() != ErrorKind::deadlock) return false;
   Fault f;
-  f.kind = error.message().find("deadlock") != std::string::npos ? FaultKind::deadlock : FaultKind::undefined;
+  f.kind = error.kind() == ErrorKind::deadlock ? FaultKind::deadlock : FaultKind::undefined;
   f.message = error.message();
   f.loc = error.loc();
   f.notes = error.notes();

@@ -24,7 +24,8 @@ class Checker final : public sim::Observer {
   void schedule(std::string name);
   // The same for a run under an order of synchronisation of its own, which is no schedule.
   void under_order(std::string name);
-  // What the simulator stopped at becomes a fault; kinds other than fault and not_modelled are not taken.
+  // What the simulator stopped at becomes a fault; other kinds than fault, deadlock and not_modelled are not
+  // taken.
   bool take(const Error& error);
   CheckReport report() const;
 

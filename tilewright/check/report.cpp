@@ -29,6 +29,11 @@ const char* name(FaultKind k) {
     case FaultKind::deadlock: return "deadlock";
     case FaultKind::wrong_result: return "wrong result";
     case FaultKind::unwritten: return "unwritten output";
+    case FaultKind::bytes: return "bytes do not match";
+    case FaultKind::unobserved: return "phase unobserved";
+    case FaultKind::election: return "missing election";
+    case FaultKind::overwritten: return "live barrier overwritten";
+    case FaultKind::named_barrier: return "named barrier misused";
   }
   return "?";
 }

@@ -17,18 +17,23 @@ enum class Verdict : uint8_t {
 const char* name(Verdict v);
 
 enum class FaultKind : uint8_t {
-  race,          // two accesses that nothing orders
-  scope,         // what orders two accesses does not reach from one's thread to the other's
-  proxy_fence,   // ordered, but no proxy fence makes one visible to the other's proxy
-  init_fence,    // a barrier is used before its initialisation is fenced
-  lapping,       // a phase may complete twice while someone still waits for it
-  registers,     // registers of wgmma touched without a fence or before a wait
-  exit,          // a CTA may end while its shared memory is in use
-  tensor_fence,  // ordered, but no tcgen05.fence on the way
-  undefined,     // the simulator stopped: undefined behaviour, a read of what nothing wrote
-  deadlock,      // nothing can move any more
-  wrong_result,  // the run ended, and a buffer does not hold what the launch expects
-  unwritten,     // the run ended, and nothing wrote a part of what the launch expects
+  race,           // two accesses that nothing orders
+  scope,          // what orders two accesses does not reach from one's thread to the other's
+  proxy_fence,    // ordered, but no proxy fence makes one visible to the other's proxy
+  init_fence,     // a barrier is used before its initialisation is fenced
+  lapping,        // a phase may complete twice while someone still waits for it
+  registers,      // registers of wgmma touched without a fence or before a wait
+  exit,           // a CTA may end while its shared memory is in use
+  tensor_fence,   // ordered, but no tcgen05.fence on the way
+  undefined,      // the simulator stopped: undefined behaviour, a read of what nothing wrote
+  deadlock,       // nothing can move any more
+  wrong_result,   // the run ended, and a buffer does not hold what the launch expects
+  unwritten,      // the run ended, and nothing wrote a part of what the launch expects
+  bytes,          // a phase is armed with other bytes than are delivered to it
+  unobserved,     // a wait may end a phase too early: nobody it knows saw the phase before
+  election,       // lanes each do what one of them should
+  overwritten,    // data over a live mbarrier
+  named_barrier,  // an arrival may count for the wrong use of a named barrier
 };
 const char* name(FaultKind k);
 // The page that explains the kind, from the project's root: "docs/faults/race.md".

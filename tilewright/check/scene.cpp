@@ -34,6 +34,9 @@ Checker::Scene::Scene(Checker& owner, Launch& launch, sim::Cluster& cluster)
       launch_(launch),
       cluster_(cluster),
       actors_(2 * cluster.warps.size()),
+      byte_counts_(reporter()),
+      elections_(reporter()),
+      places_(reporter(), cluster.ctas.size()),
       registers_(cluster.grid.program.code.source),
       global_(launch.extent()) {
   warps_.resize(cluster.warps.size());
@@ -246,6 +249,7 @@ void Checker::Scene::issued(const sim::AsyncOp& issued) {
   if (!inst) return;
   Actor& a = actor(warp, issued.lanes);
   WarpKnowledge& w = knowledge(warp);
+  if (inst->opcode() == "tcgen05") elections_.issued(issued, *inst, w.lanes);
   auto op = all_operations_.make();
   op->what = issued.describe();
   a.note_present();
@@ -373,7 +377,9 @@ void Checker::Scene::access(const sim::Warp& warp, const sim::Access& access) {
     }
     const auto bytes = static_cast<uint32_t>(end - begin);
     const auto at = cluster_.locate_or_null(static_cast<uint32_t>(begin), bytes);
-    if (at.cta) touch(*at.cta, false, at.offset, bytes, id, a.view);
+    if (!at.cta) continue;
+    if (access.kind != sim::AccessKind::read) places_.write(warp, *at.cta, at.offset, bytes);
+    touch(*at.cta, false, at.offset, bytes, id, a.view);
   }
 }
 

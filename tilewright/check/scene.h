@@ -12,6 +12,7 @@
 #include "tilewright/check/groups.h"
 #include "tilewright/check/global.h"
 #include "tilewright/check/history.h"
+#include "tilewright/check/protocol.h"
 #include "tilewright/check/registers.h"
 #include "tilewright/check/scope.h"
 #include "tilewright/check/shadow.h"
@@ -103,6 +104,7 @@ class Checker::Scene {
     View view;
     std::vector<Weak> weak;
     std::vector<std::shared_ptr<const Operation>> operations;
+    std::vector<Waiter> arrivals;
     std::vector<Waiter> waiters;  // who saw it complete
     uint32_t visitor = 0;         // where an operation of another CTA that signals it was issued; 0: none
   };
@@ -153,9 +155,13 @@ class Checker::Scene {
   void require_init_fence(const sim::BarrierEvent& event, const Barrier& barrier);
   void require_signals_seen(const sim::Cta& cta, const View& at_end);
   void require_no_waiter(const sim::BarrierEvent& event, Barrier& barrier);
+  bool knows_complete(const Phase& phase, const sim::Warp& warp, const View& view) const;
+  void require_phase_before(const sim::BarrierEvent& event, const Barrier& barrier, const View& view);
+  void require_use_before(const sim::BarrierEvent& event, const Barrier& barrier, const View& view);
   void registers(const sim::Warp& warp, const ptx::Instruction& inst, WarpKnowledge& w);
   void found(FaultKind kind, uint32_t pc, std::string message, uint32_t other, std::string other_text,
              std::string advice);
+  Report reporter();
   void prune();
   uint32_t stamp(const sim::AsyncOp& op, bool tensor, bool write);
   bool accumulates(const sim::AsyncOp& op, Memories& memories, uint64_t begin, uint64_t end, bool write);
@@ -193,6 +199,9 @@ class Checker::Scene {
   std::map<BarrierKey, Barrier> barriers_;
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> wgmmas_;  // issued, by CTA and warpgroup
   std::vector<Visits> visits_;                                // by CTA rank
+  const ByteCounts byte_counts_;
+  const Elections elections_;
+  BarrierPlaces places_;
   const SharedRegisters registers_;
   SemanticsTable semantics_;
   GlobalTouches global_;

@@ -88,6 +88,12 @@ void Checker::Scene::found(FaultKind kind, uint32_t pc, std::string message, uin
   owner_.found(std::move(f), one, two, cluster_.index);
 }
 
+Report Checker::Scene::reporter() {
+  return [this](Finding f) {
+    found(f.kind, f.pc, std::move(f.message), f.other, std::move(f.other_text), std::move(f.advice));
+  };
+}
+
 void Checker::Scene::report(Order how, const Stamp& earlier, const Stamp& later, const std::string& place) {
   if (!reported_.emplace(how, earlier.pc, later.pc).second) return;
   const std::string what = describe(later);

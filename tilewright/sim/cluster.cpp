@@ -7,6 +7,7 @@
 #include <new>
 
 #include "tilewright/base/math.h"
+#include "tilewright/sim/deadlock.h"
 #include "tilewright/sim/grid.h"
 #include "tilewright/sim/program.h"
 
@@ -76,10 +77,10 @@ Cluster::Location Cluster::locate(const Warp& warp, uint32_t lanes, uint32_t add
 
 // ---- mbarriers ----
 
-MBarrier& Cluster::mbarrier(const Warp& warp, uint32_t lanes, uint32_t address) {
+LoggedMBarrier& Cluster::mbarrier(const Warp& warp, uint32_t lanes, uint32_t address) {
   const Location at = locate(warp, lanes, address, 8);
   if (at.offset % 8 != 0) warp.fault(lanes, "mbarrier address {:#x} is not 8-byte aligned", address);
-  MBarrier* barrier_object = at.cta->find_mbarrier(at.offset);
+  LoggedMBarrier* barrier_object = at.cta->find_mbarrier(at.offset);
   if (!barrier_object) {
     warp.fault(lanes, "no mbarrier is initialised at {} of CTA rank {}", at.cta->name_of_shared(at.offset),
                at.cta->rank);
@@ -89,19 +90,24 @@ MBarrier& Cluster::mbarrier(const Warp& warp, uint32_t lanes, uint32_t address) 
 
 void Cluster::mbarrier_op(const Warp& warp, uint32_t lanes, BarrierOp what, uint32_t address, int64_t amount,
                           const AsyncOp* op) {
-  MBarrier& b = mbarrier(warp, lanes, address);
+  LoggedMBarrier& b = mbarrier(warp, lanes, address);
   const Location at = locate(warp, lanes, address, 8);
   const uint64_t before = b.phase();
   const auto count = static_cast<uint32_t>(amount);
   const char* broken = "";
   auto kind = BarrierEvent::Kind::arrive;
+  auto part = op ? BarrierLog::Part::signals : BarrierLog::Part::arrives;
   switch (what) {
     case BarrierOp::arrive: broken = b.arrive(count); break;
     case BarrierOp::arrive_no_complete: broken = b.arrive_no_complete(count); break;
     case BarrierOp::arrive_drop: broken = b.arrive_drop(count), kind = BarrierEvent::Kind::arrive_drop; break;
-    case BarrierOp::expect_tx: broken = b.expect_tx(amount), kind = BarrierEvent::Kind::expect_tx; break;
+    case BarrierOp::expect_tx:
+      broken = b.expect_tx(amount), kind = BarrierEvent::Kind::expect_tx;
+      part = BarrierLog::Part::expects;
+      break;
     case BarrierOp::complete_tx:
       broken = b.complete_tx(amount), kind = BarrierEvent::Kind::complete_tx;
+      part = BarrierLog::Part::delivers;
       break;
     case BarrierOp::increase_pending:
       broken = b.increase_pending(count), kind = BarrierEvent::Kind::increase_pending;
@@ -112,6 +118,7 @@ void Cluster::mbarrier_op(const Warp& warp, uint32_t lanes, BarrierOp what, uint
                "mbarrier {} (phase {}, {} of {} arrivals pending, {} bytes outstanding), operation of {}: {}",
                at.cta->name_of_shared(at.offset), before, b.pending(), b.expected(), b.tx(), amount, broken);
   }
+  if (what != BarrierOp::increase_pending) b.log.add(warp, op ? op->pc : warp.pc(), part, before, amount);
   if (observer_) {
     observer_->barrier(
         {BarrierEvent::Object::mbarrier, kind, at.cta, at.offset, before, amount, lanes, &warp, op});
@@ -304,74 +311,14 @@ void Cluster::quiescent() {
     for (Warp* w : warps) any |= w->expire_waits();
     if (any) return;
   }
-  report_deadlock("deadlock: nothing in the cluster can move");
+  report_deadlock(*this, "nothing in the cluster can move");
 }
 
 // Warps that only poll do not suspend; when nothing else happens for long they never will see a change.
 void Cluster::check_livelock() {
   constexpr uint64_t kPatience = 1 << 20;
   if (++idle_polls_ < kPatience) return;
-  report_deadlock("deadlock: warps poll for something that nothing in the cluster can bring about");
-}
-
-namespace {
-
-// Where lanes of a warp stand and what they wait for.
-std::string describe_blocked(const Warp& w, const Fragment& f, const ptx::Instruction* inst) {
-  std::string text = w.role_and_lanes_of(f);
-  if (inst) {
-    if (inst->loc) text += ", " + to_string(inst->loc);
-    text += tw::format(": {}", inst->text());
-    if (inst->line) text += tw::format(" (line {} of the PTX)", inst->line);
-  }
-  switch (f.state) {
-    case Fragment::State::waiting: return text + ", waits for " + f.wait.kind->describe(w, f.wait);
-    case Fragment::State::reconverging:
-      return text + tw::format(", waits for lanes {:#010x} of its warp", f.members & w.live() & ~f.lanes);
-    case Fragment::State::runnable: return text + ", polls";
-    case Fragment::State::ordering: return text + ", accesses global memory";
-  }
-  return text;
-}
-
-struct BlockedWarps {  // neighbours of one CTA that wait alike
-  const Cta* cta;
-  uint32_t first, last;
-  std::string what;
-
-  bool takes(const Warp& w, std::string_view text) const {
-    return cta == &w.cta() && last + 1 == w.index() && what == text;
-  }
-};
-
-}  // namespace
-
-void Cluster::report_deadlock(const char* headline) {
-  std::string text = headline;
-  SourceLoc loc;
-  std::vector<BlockedWarps> blocked;
-  for (const Warp* w : warps) {
-    for (const Fragment& f : w->fragments()) {
-      const ptx::Instruction* inst = grid.program.code.source[f.pc];
-      if (inst && !loc) loc = inst->loc;
-      std::string what = describe_blocked(*w, f, inst);
-      if (!blocked.empty() && blocked.back().takes(*w, what)) blocked.back().last = w->index();
-      else blocked.push_back({&w->cta(), w->index(), w->index(), std::move(what)});
-    }
-  }
-  constexpr size_t kMax = 64;
-  for (size_t i = 0; i < std::min(blocked.size(), kMax); ++i) {
-    const BlockedWarps& b = blocked[i];
-    text += b.first == b.last
-                ? tw::format("\n  {}, warp {}{}", b.cta->name(), b.first, b.what)
-                : tw::format("\n  {}, warps {} to {}{}", b.cta->name(), b.first, b.last, b.what);
-  }
-  if (blocked.size() > kMax) text += tw::format("\n  and {} more", blocked.size() - kMax);
-  for (const auto& engine : engines_) {
-    for (const auto& op : engine->in_flight())
-      text += tw::format("\n  in flight: {} ({})", op->describe(), name(op->milestone()));
-  }
-  throw Error(ErrorKind::fault, loc, std::move(text));
+  report_deadlock(*this, "warps poll for something that nothing in the cluster can bring about");
 }
 
 // ---- CTA ----
@@ -429,6 +376,7 @@ void Cta::complete_if_all_arrived(NamedBarrier& b) {
   if (b.arrived < b.expected) return;
   ++b.generation;
   b.arrived = b.expected = 0;
+  b.earlier = std::exchange(b.warps, 0);
   b.everyone = false;
   b.last_reduction = b.reduction;
   b.reduction_kind = -1;
@@ -447,12 +395,12 @@ uint32_t Cta::live_threads_by_warp() const {
   return n;
 }
 
-MBarrier* Cta::find_mbarrier(uint32_t offset) {
+LoggedMBarrier* Cta::find_mbarrier(uint32_t offset) {
   auto it = mbarriers_.find(offset);
   return it == mbarriers_.end() ? nullptr : &it->second;
 }
 void Cta::init_mbarrier(uint32_t offset, uint32_t count) {
-  mbarriers_.insert_or_assign(offset, MBarrier(count));
+  mbarriers_.insert_or_assign(offset, LoggedMBarrier(count));
   cluster.changed();
 }
 void Cta::invalidate_mbarrier(uint32_t offset) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tilewright/sim/async.h"
-#include "tilewright/sim/mbarrier.h"
+#include "tilewright/sim/barrier_log.h"
 #include "tilewright/sim/observer.h"
 #include "tilewright/sim/scheduler.h"
 #include "tilewright/sim/shared_memory.h"
@@ -46,8 +46,9 @@ struct NamedBarrier {
   uint32_t expected = 0;  // threads, as the first arrival said; 0 while nobody has arrived
   bool everyone = false;  // expects all threads of the CTA that have not exited
   uint32_t arrived = 0;
-  uint64_t generation = 0;  // completed uses
-  uint32_t reduction = 0;   // bar.red: count, or truth so far
+  uint64_t generation = 0;          // completed uses
+  uint32_t warps = 0, earlier = 0;  // that have arrived, one bit each; in the use before
+  uint32_t reduction = 0;           // bar.red: count, or truth so far
   uint32_t last_reduction = 0;
   int reduction_kind = -1;
 };
@@ -71,19 +72,19 @@ class Cta {
   uint32_t live_threads() const;
   uint32_t live_threads_by_warp() const;  // 32 for each warp with a live lane
 
-  MBarrier* find_mbarrier(uint32_t offset);  // at this shared offset, or nullptr
+  LoggedMBarrier* find_mbarrier(uint32_t offset);  // at this shared offset, or nullptr
   void init_mbarrier(uint32_t offset, uint32_t count);
   void invalidate_mbarrier(uint32_t offset);
   // Until it changes, what find_mbarrier answered stays where it is.
   uint64_t mbarrier_generation() const { return mbarrier_generation_; }
-  const std::unordered_map<uint32_t, MBarrier>& mbarriers() const { return mbarriers_; }
+  const std::unordered_map<uint32_t, LoggedMBarrier>& mbarriers() const { return mbarriers_; }
 
   void start();                                       // a fresh CTA: poison memory, all warps at the entry
   std::string name() const;                           // "CTA (1, 0, 0)"
   std::string name_of_shared(uint32_t offset) const;  // "As[1] + 64 bytes", "shared byte 4096"
 
  private:
-  std::unordered_map<uint32_t, MBarrier> mbarriers_;
+  std::unordered_map<uint32_t, LoggedMBarrier> mbarriers_;
   uint64_t mbarrier_generation_ = 0;
   struct Free {
     void operator()(std::byte* p) const;
@@ -126,7 +127,7 @@ class Cluster {
   // --- mbarriers ---
   // The barrier at a shared address; a fault when there is none. Async operations pass the warp that issued
   // them.
-  MBarrier& mbarrier(const Warp& warp, uint32_t lanes, uint32_t shared_address);
+  LoggedMBarrier& mbarrier(const Warp& warp, uint32_t lanes, uint32_t shared_address);
   // Operations with their checks and events. Whoever did it: `op` for an asynchronous operation, else the
   // warp alone.
   enum class BarrierOp : uint8_t {
@@ -146,6 +147,7 @@ class Cluster {
   void issue(std::shared_ptr<AsyncOp> op, Engine& engine, Warp& warp, uint32_t lanes);
   void advance(AsyncOp& op, Milestone to);
   bool may_advance(const AsyncOp& op) const;  // to its next milestone
+  const std::vector<std::unique_ptr<Engine>>& engines() const { return engines_; }
   // Tell the observer, if there is one, what an operation reads or writes.
   void touches(const AsyncOp& op, AccessKind kind, const Cta& cta, uint32_t offset, uint32_t bytes) const {
     if (observer_) [[unlikely]]
@@ -171,6 +173,8 @@ class Cluster {
     uint64_t generation = 0;
   } barrier;
   uint32_t live_threads() const;
+  // The lanes of a warp that have arrived and wait for the others.
+  uint32_t at_cluster_barrier(const Warp& warp) const;
   void complete_cluster_barrier();  // if all threads that have not exited have arrived
 
   // --- running ---
@@ -194,7 +198,6 @@ class Cluster {
   bool finished() const { return live_warps_ == 0 && in_flight_ == 0; }
   void quiescent();
   void check_livelock();
-  [[noreturn]] void report_deadlock(const char* headline);
   Observer* observer_;
   std::vector<std::unique_ptr<Engine>> engines_;
   std::vector<AsyncOp*> advanceable_;

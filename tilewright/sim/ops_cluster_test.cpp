@@ -139,7 +139,7 @@ TEST(ClusterBarrier, WaitsForEveryLiveThread) {
       SKIP: .shared .align 8 .b64 bar; mov.u32 %r2, %tid.x; setp.eq.u32 %p2, %r2, 0;
       @%p2 mbarrier.init.shared.b64 [bar], 64; bar.warp.sync 0xffffffff;
       W: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra W; exit;)");
-  EXPECT_CONTAINS(error, "deadlock");
+  EXPECT_CONTAINS(error, "wait cycle");
   EXPECT_CONTAINS(error, "barrier.cluster: 32 of 64 threads have arrived");
 }
 
@@ -263,7 +263,7 @@ TEST(Registers, MoveThroughThePoolOfTheCta) {
   EXPECT_EQ(run(bounds, three)[0], 1u);
   std::string greedy = three;
   greedy.replace(greedy.find("232"), 3, "240");
-  EXPECT_CONTAINS(fault_of(bounds, greedy), "deadlock");
+  EXPECT_CONTAINS(fault_of(bounds, greedy), "(setmaxnreg.inc)");
   EXPECT_CONTAINS(fault_of(bounds, "setmaxnreg.dec.sync.aligned.u32 232; exit;"), "the warp has only 168");
 }
 

@@ -87,7 +87,8 @@ bool pool_ready(Warp& w, const Wait& wait) { return w.cta().register_pool >= wai
 std::string describe_pool(const Warp& w, const Wait& wait) {
   return tw::format("{} registers, the CTA's pool has {} (setmaxnreg.inc)", wait.a, w.cta().register_pool);
 }
-constexpr WaitKind kRegisterWait{"registers", &pool_ready, &describe_pool, false};
+Awaited pool_awaited(const Warp& w, const Wait&) { return {Awaited::Object::registers, &w.cta(), 0, 0}; }
+constexpr WaitKind kRegisterWait{"registers", &pool_ready, &describe_pool, false, &pool_awaited};
 
 Flow run_setmaxnreg(Warp& w, const Inst& i, uint32_t lanes) {
   const auto wanted = static_cast<uint32_t>(i.imm);

@@ -200,7 +200,7 @@ uint32_t passed_lanes(Warp& w, const Inst& i, uint32_t lanes, const BarrierAddre
 
 // Mostly a warp waits as one: all of its lanes name the same barrier and parity.
 struct CommonWait {
-  const MBarrier* barrier;
+  LoggedMBarrier* barrier;
   uint32_t parity;
 };
 std::optional<CommonWait> common_wait(Warp& w, const Inst& i, uint32_t lanes) {
@@ -241,7 +241,17 @@ std::string describe_mbarrier(const Warp& w, const Wait& wait) {
                            b->phase(), b->pending(), b->expected(), b->tx());
 }
 
-constexpr WaitKind kMbarrierWait{"mbarrier", &mbarrier_ready, &describe_mbarrier, true};
+Awaited mbarrier_awaited(const Warp& w, const Wait& wait) {
+  const auto first = static_cast<uint32_t>(std::countr_zero(wait.lanes));
+  const auto at = w.cluster().locate_or_null(barrier_addresses(w, *wait.inst, wait.lanes).lane[first], 8);
+  const uint32_t parity =
+      wait.inst->aux & 4
+          ? w.row<uint32_t>(wait.inst->s[2])[first] & 1
+          : static_cast<uint32_t>(MBarrier::phase_of(w.row<uint64_t>(wait.inst->s[2])[first]) & 1);
+  return {Awaited::Object::mbarrier, at.cta, at.offset, parity};
+}
+
+constexpr WaitKind kMbarrierWait{"mbarrier", &mbarrier_ready, &describe_mbarrier, true, &mbarrier_awaited};
 
 Flow run_wait(Warp& w, const Inst& i, uint32_t lanes) {
   const auto common = common_wait(w, i, lanes);
@@ -268,6 +278,8 @@ Flow run_wait(Warp& w, const Inst& i, uint32_t lanes) {
   }
   uint32_t& p = w.mask(i.s[0]);
   p = (p & ~lanes) | passed;
+  if (common && passed)
+    common->barrier->log.add(w, w.pc(), BarrierLog::Part::waits, common->barrier->phase(), 0);
   if (w.cluster().observer()) {
     const auto a = barrier_addresses(w, i, lanes);
     for (uint32_t rest = lanes; rest != 0;) {  // lanes of one barrier together
@@ -283,6 +295,7 @@ Flow run_wait(Warp& w, const Inst& i, uint32_t lanes) {
       rest &= ~same;
     }
   }
+  w.polled = passed == lanes ? Wait{} : Wait{&kMbarrierWait, lanes, 0, 0, &i};
   return passed == lanes ? Flow::next : Flow::yield;
 }
 

@@ -21,7 +21,10 @@ std::string describe_bar(const Warp& w, const Wait& wait) {
   const NamedBarrier& b = w.cta().barriers[wait.a];
   return tw::format("barrier {}: {} of {} threads have arrived", wait.a, b.arrived, b.expected);
 }
-constexpr WaitKind kBarWait{"barrier", &bar_ready, &describe_bar, false};
+Awaited bar_awaited(const Warp& w, const Wait& wait) {
+  return {Awaited::Object::named, &w.cta(), static_cast<uint32_t>(wait.a), 0};
+}
+constexpr WaitKind kBarWait{"barrier", &bar_ready, &describe_bar, false, &bar_awaited};
 
 void write_reduction(Warp& w, const Inst& i, uint32_t lanes, BarKind kind, const NamedBarrier& b) {
   if (kind == BarKind::reduce_popc) {
@@ -78,6 +81,7 @@ Flow run_bar(Warp& w, const Inst& i, uint32_t lanes) {
   }
   const uint64_t generation = b.generation;
   b.arrived += kLanes;
+  b.warps |= 1u << w.index();
   notify(w, BarrierEvent::Kind::arrive, id, generation, kLanes, lanes);
   if (b.arrived > b.expected)
     w.fault(lanes, "barrier {}: {} threads have arrived, it expects {}", id, b.arrived, b.expected);
@@ -170,19 +174,22 @@ std::string describe_cluster(const Warp& w, const Wait&) {
   const auto& b = w.cluster().barrier;
   return tw::format("barrier.cluster: {} of {} threads have arrived", b.arrived, w.cluster().live_threads());
 }
-constexpr WaitKind kClusterWait{"barrier.cluster", &cluster_ready, &describe_cluster, false};
+Awaited cluster_awaited(const Warp&, const Wait&) { return {Awaited::Object::cluster, nullptr, 0, 0}; }
+constexpr WaitKind kClusterWait{"barrier.cluster", &cluster_ready, &describe_cluster, false,
+                                &cluster_awaited};
 
 // Per warp: the generation each lane arrived in, plus one; 0: it has not arrived.
 struct ClusterArrivals {
   uint64_t generation[32] = {};
 };
 
+struct CtaArrivals {
+  std::vector<ClusterArrivals> warps;
+};
+
 ClusterArrivals& arrivals_of(Warp& w) {
-  struct PerCta {
-    std::vector<ClusterArrivals> warps;
-  };
-  auto& all = w.cta().extensions.get<PerCta>([&] {
-    auto p = std::make_unique<PerCta>();
+  auto& all = w.cta().extensions.get<CtaArrivals>([&] {
+    auto p = std::make_unique<CtaArrivals>();
     p->warps.resize(w.cta().warps.size());
     return p;
   });
@@ -250,6 +257,14 @@ void decode_fence(Decoding& d) {
 }
 
 }  // namespace
+
+uint32_t Cluster::at_cluster_barrier(const Warp& w) const {
+  const auto* all = w.cta().extensions.find<CtaArrivals>();
+  uint32_t lanes = 0;
+  for (uint32_t l = 0; all && l < kLanes; ++l)
+    lanes |= all->warps[w.index()].generation[l] == barrier.generation + 1 ? 1u << l : 0;
+  return lanes;
+}
 
 void register_sync(Registry& r) {
   r.add("bar", &decode_bar);

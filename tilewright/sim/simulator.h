@@ -89,7 +89,7 @@ class Program {
   uint32_t param_bytes() const;
 
   // Runs the whole grid. Throws Error: `user` for a launch that breaks a limit (named), `fault` for undefined
-  // behaviour or a deadlock (which instruction, CTA, warp, lanes), `not_modelled` for what the simulator does
+  // behaviour (which instruction, CTA, warp, lanes), `deadlock`, `not_modelled` for what the simulator does
   // not know.
   RunStats run(const Launch& launch, GlobalMemory& memory, const RunOptions& options = {}) const;
 

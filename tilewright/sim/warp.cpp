@@ -48,6 +48,7 @@ void Warp::start(uint32_t live_lanes, std::byte* registers_base, std::byte* loca
   instructions_ = 0;
   cp_async = bulk = wgmma = {};
   calls_.reset();
+  polled = {};
   if (observer_) observer_->warp_state(*this, WarpState::started, live_lanes);
 }
 
@@ -206,6 +207,7 @@ void Warp::branch_from(uint32_t target, uint32_t lanes, uint32_t from) {
 
 void Warp::leave(uint32_t lanes) {
   live_ &= ~lanes;
+  exited_at_ = current_.pc;
   current_.lanes &= ~lanes;
   ++current_.pc;
   if (observer_) observer_->warp_state(*this, WarpState::exited, lanes);

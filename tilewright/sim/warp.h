@@ -27,12 +27,21 @@ enum class Wake : uint8_t {
   timeout,  // nothing in the cluster can move; waits that may fail (try_wait) fail once
 };
 
+// An object that others must bring on before a wait ends.
+struct Awaited {
+  enum class Object : uint8_t { none, mbarrier, named, cluster, registers } object = Object::none;
+  Cta* cta = nullptr;
+  uint32_t id = 0;      // mbarrier: shared offset; named: 0 to 15
+  uint32_t parity = 0;  // mbarrier: of the phase that must complete
+};
+
 // A kind of waiting; one constant object per kind.
 struct WaitKind {
   std::string_view name;  // "mbarrier", "barrier"
   bool (*ready)(Warp& warp, const struct Wait& wait);
   std::string (*describe)(const Warp& warp, const struct Wait& wait);  // for the deadlock report
   bool times_out = false;
+  Awaited (*awaited)(const Warp& warp, const struct Wait& wait) = nullptr;
 };
 struct Wait {
   const WaitKind* kind = nullptr;
@@ -113,6 +122,7 @@ class Warp {
   // --- for the cluster and schedulers ---
   void stand_at(uint32_t at) { current_.pc = at; }  // what messages name while the warp does not run
   bool done() const { return live_ == 0; }
+  uint32_t exited_at() const { return exited_at_; }  // where lanes left last
   bool runnable() const { return runnable_; }
   uint32_t run(uint32_t limit);  // executes up to `limit` instructions; returns how many
   bool wake_waiting();           // resumes the fragments whose wait is over; true if any
@@ -123,6 +133,7 @@ class Warp {
   // The fragments, while the warp does not run.
   const std::vector<Fragment>& fragments() const { return parked_; }
   uint64_t idle_epoch = 0;  // Cluster::epoch at the last unsuccessful poll
+  Wait polled;              // what it polled for last without success; kind null: nothing
 
   // --- state that families keep per warp ---
   CallStack& calls();
@@ -149,6 +160,7 @@ class Warp {
   Cta* cta_;
   uint32_t index_;
   uint32_t live_ = 0;
+  uint32_t exited_at_ = 0;
   std::byte* base_[3] = {};
   std::byte* local_ = nullptr;
   std::unique_ptr<CallStack> calls_;  // nothing: nobody has called a function yet
