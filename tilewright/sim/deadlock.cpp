@@ -52,6 +52,9 @@ class Diagnosis {
   std::vector<std::string> about(const Awaited& a) const;
   void about_mbarrier(const Awaited& a, const LoggedMBarrier& b, std::vector<std::string>& lines) const;
   void about_waiters(const Awaited& a, const LoggedMBarrier& b, std::vector<std::string>& lines) const;
+  void about_registers(const Awaited& a, std::vector<std::string>& lines) const;
+  void about_named(const Awaited& a, std::vector<std::string>& lines) const;
+  void about_missing(const Awaited& a, std::vector<std::string>& lines) const;
   Missing missing(const Awaited& a) const;
   Missing missing_at_mbarrier(const LoggedMBarrier& b) const;
   Missing missing_at_named(const Awaited& a) const;
@@ -305,31 +308,46 @@ void Diagnosis::about_waiters(const Awaited& a, const LoggedMBarrier& b,
   }
 }
 
-std::vector<std::string> Diagnosis::about(const Awaited& a) const {
-  std::vector<std::string> lines;
-  const LoggedMBarrier* b = a.object == Object::mbarrier && a.cta ? a.cta->find_mbarrier(a.id) : nullptr;
-  if (b) about_mbarrier(a, *b, lines);
-  if (a.object == Object::registers) {
-    std::map<std::pair<bool, uint32_t>, std::vector<const Warp*>> held;
-    for (const Warp& w : a.cta->warps) held[{w.done(), w.registers}].push_back(&w);
-    for (const auto& [key, warps] : held)
-      lines.push_back(key.first
-                          ? tw::format("{} registers a thread went with {}; exited ({})", key.second,
-                                       names(warps), place(warps.front()->exited_at()))
-                          : tw::format("{} registers a thread are held by {}", key.second, names(warps)));
+void Diagnosis::about_registers(const Awaited& a, std::vector<std::string>& lines) const {
+  std::map<std::pair<bool, uint32_t>, std::vector<const Warp*>> held;
+  for (const Warp& w : a.cta->warps) held[{w.done(), w.registers}].push_back(&w);
+  for (const auto& [key, warps] : held)
+    lines.push_back(key.first ? tw::format("{} registers a thread went with {}; exited ({})", key.second,
+                                           names(warps), place(warps.front()->exited_at()))
+                              : tw::format("{} registers a thread are held by {}", key.second, names(warps)));
+}
+
+void Diagnosis::about_named(const Awaited& a, std::vector<std::string>& lines) const {
+  std::vector<const Warp*> gone_on;
+  for (const Warp& w : a.cta->warps) {
+    const Blocked* b = blocked(w);
+    const bool waits_here = b && b->awaited.object == Object::named && b->awaited.id == a.id;
+    if ((a.cta->barriers[a.id].warps >> w.index() & 1) != 0 && !waits_here) gone_on.push_back(&w);
   }
+  if (!gone_on.empty()) lines.push_back(tw::format("arrived and went on: {}", names(gone_on)));
+}
+
+void Diagnosis::about_missing(const Awaited& a, std::vector<std::string>& lines) const {
   const Missing m = missing(a);
-  if (!m.certain) return lines;
+  if (!m.certain) return;
   std::vector<const Warp*> left, here;
   for (const Warp* w : m.warps) (w->done() ? left : here).push_back(w);
-  const char* before =
-      a.object == Object::cluster || (a.object == Object::named && a.cta->barriers[a.id].everyone)
-          ? ""
-          : ", which came in earlier phases";
+  const bool all =
+      a.object == Object::cluster || (a.object == Object::named && a.cta->barriers[a.id].everyone);
+  const char* before = all ? "" : ", which came in earlier phases";
   if (!here.empty()) lines.push_back(tw::format("missing: {}{}", names(here), before));
   if (!left.empty())
     lines.push_back(
         tw::format("missing: {}{}; exited ({})", names(left), before, place(left.front()->exited_at())));
+}
+
+std::vector<std::string> Diagnosis::about(const Awaited& a) const {
+  std::vector<std::string> lines;
+  const LoggedMBarrier* b = a.object == Object::mbarrier && a.cta ? a.cta->find_mbarrier(a.id) : nullptr;
+  if (b) about_mbarrier(a, *b, lines);
+  if (a.object == Object::registers) about_registers(a, lines);
+  if (a.object == Object::named) about_named(a, lines);
+  about_missing(a, lines);
   return lines;
 }
 
