@@ -259,8 +259,8 @@ void Checker::Scene::exited(const sim::Warp& warp) {
   }
   if (const auto pc = w.bulk.unwaited())
     found(FaultKind::exit, *pc,
-          tw::format("a copy from shared memory may still read it when {} has ended", where(warp, *pc)), 0, {},
-          "wait with cp.async.bulk.wait_group.read 0 before the thread ends");
+          tw::format("a copy from shared memory may still read it when {} has ended", where(warp, *pc)), 0,
+          {}, "wait with cp.async.bulk.wait_group.read 0 before the thread ends");
   if (warp.cta().live_threads() != 0) return;
   for (const auto& [actor, last] : visits.arrivals)
     if (last.first > std::max(visits.at_end.ordinary[actor], visits.at_end.narrow[actor]))
