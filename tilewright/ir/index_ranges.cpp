@@ -13,7 +13,7 @@ bool is_sum(const Expr& e) {
 // The same expression with every variable and id as narrow as one launch makes it.
 class AtLaunch {
  public:
-  using Sizes = std::function<int64_t(const std::string&)>;
+  using Sizes = IndexRanges::Sizes;
   AtLaunch(const Kernel& kernel, const std::map<const Variable*, Expr>& declared,
            const std::map<const Variable*, const For*>& counters, const Sizes& size)
       : kernel_(kernel), declared_(declared), counters_(counters), size_(size) {}
@@ -43,7 +43,7 @@ class AtLaunch {
 
   Range bounds(const Variable& v) {
     const auto is_v = [&](const VarRef& other) { return other.get() == &v; };
-    if (std::any_of(kernel_.sizes.begin(), kernel_.sizes.end(), is_v)) {
+    if (size_ && std::any_of(kernel_.sizes.begin(), kernel_.sizes.end(), is_v)) {
       const int64_t value = size_(v.name);
       return {value, value};
     }
@@ -93,8 +93,21 @@ class AtLaunch {
 
 IndexRanges::IndexRanges(Kernel kernel) : kernel_(std::move(kernel)) { block(kernel_.body); }
 
-Range IndexRanges::of(const Expr& value, const std::function<int64_t(const std::string&)>& size) const {
+Range IndexRanges::of(const Expr& value, const Sizes& size) const {
   return range(AtLaunch(kernel_, declared_, counters_, size).narrow(value));
+}
+
+bool IndexRanges::overflows(size_t i, const Sizes& size) const {
+  std::vector<int64_t> sizes;
+  for (const VarRef& v : kernel_.sizes) sizes.push_back(size(v->name));
+  std::lock_guard lock(mutex_);
+  if (overflows_.empty() || sizes != sizes_) {
+    AtLaunch launch(kernel_, declared_, counters_, size);
+    overflows_.clear();
+    for (const IndexValue& v : values_) overflows_.push_back(leaves_32_bits(range(launch.narrow(v.value))));
+    sizes_ = std::move(sizes);
+  }
+  return overflows_[i];
 }
 
 bool leaves_32_bits(const Range& r) { return r.lo && r.hi && (*r.lo < INT32_MIN || *r.hi > INT32_MAX); }

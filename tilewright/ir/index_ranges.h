@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -20,14 +21,18 @@ struct IndexValue {
 
 class IndexRanges {
  public:
+  using Sizes = std::function<int64_t(const std::string&)>;
   explicit IndexRanges(Kernel kernel);
   IndexRanges(const IndexRanges&) = delete;
   IndexRanges& operator=(const IndexRanges&) = delete;
 
   const std::vector<IndexValue>& values() const { return values_; }  // each once
-  // Bounds of a value over all threads of a launch, where the run-time sizes are what `size` says. Guards are
-  // not looked at. Without a bound where a variable that changes or an argument decides.
-  Range of(const Expr& value, const std::function<int64_t(const std::string&)>& size) const;
+  // Bounds of a value over all threads of a launch, where the run-time sizes are what `size` says, or
+  // anything without it. Guards are not looked at. Without a bound where a variable that changes or an
+  // argument decides.
+  Range of(const Expr& value, const Sizes& size) const;
+  // Whether values()[i] may leave 32 bits. Launches repeat, so the answer for the last sizes is kept.
+  bool overflows(size_t i, const Sizes& size) const;
 
  private:
   void block(const Block& b);
@@ -41,9 +46,13 @@ class IndexRanges {
   std::map<const Variable*, Expr> declared_;  // variables with one value
   std::map<const Variable*, const For*> counters_;
   SourceLoc loc_;  // of the statement being read
+
+  mutable std::mutex mutex_;
+  mutable std::vector<int64_t> sizes_;   // of the last launch
+  mutable std::vector<bool> overflows_;  // with these
 };
 
-// Whether a 32-bit signed integer may not hold what lies within these bounds; false where one is missing.
+// Whether 32 bits may not hold what lies within these bounds; false where one is missing.
 bool leaves_32_bits(const Range& range);
 
 }  // namespace tw::ir

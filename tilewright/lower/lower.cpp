@@ -58,21 +58,25 @@ Extent extent(const Expr& e) {
 // Index arithmetic that would leave 32 bits is refused: now, or when the launch tells the sizes.
 void check_index_ranges(const ir::Kernel& kernel, Compiled& out) {
   const auto ranges = std::make_shared<const ir::IndexRanges>(kernel);
-  for (const ir::IndexValue& v : ranges->values()) {
+  for (size_t i = 0; i < ranges->values().size(); ++i) {
+    const auto& [value, loc] = ranges->values()[i];
+    const ir::Range always = ranges->of(value, nullptr);
+    if (always.within(INT32_MIN, INT32_MAX)) continue;
     if (kernel.sizes.empty()) {
-      const ir::Range r = ranges->of(v.value, nullptr);
-      if (ir::leaves_32_bits(r))
-        user_error(v.loc,
+      if (ir::leaves_32_bits(always))
+        user_error(loc,
                    "the index '{}' lies between {} and {}, which 32 bits cannot hold; cast(i64, ...) one "
                    "of its terms",
-                   to_string(v.value), *r.lo, *r.hi);
+                   to_string(value), *always.lo, *always.hi);
       continue;
     }
+    const ir::Range least = ranges->of(value, [](const std::string&) { return 1; });
+    if (!least.lo || !least.hi) continue;  // no launch can tell
     out.requirements.push_back(
-        {[ranges, e = v.value](const auto& size) { return !ir::leaves_32_bits(ranges->of(e, size)); },
+        {[ranges, i](const auto& size) { return !ranges->overflows(i, size); },
          format("the index '{}' fits 32 bits; cast(i64, ...) one of its terms where it does not",
-                to_string(v.value)),
-         v.loc});
+                to_string(value)),
+         loc});
   }
 }
 
