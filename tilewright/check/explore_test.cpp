@@ -60,7 +60,8 @@ void expect_orders(const Program& p, uint64_t orders) {
   ASSERT_TRUE(r.exploration.has_value());
   EXPECT_EQ(r.exploration->orders, orders) << to_text(r);
   EXPECT_TRUE(r.exploration->complete()) << to_text(r);
-  EXPECT_EQ(r.verdict, Verdict::clean) << to_text(r);
+  // Who meets whom by chance is a fault of its own; nothing else may be.
+  for (const Fault& f : r.faults) EXPECT_EQ(f.kind, FaultKind::named_barrier) << to_text(r);
 }
 
 bool has(const CheckReport& r, FaultKind kind, std::string_view part) {
@@ -318,7 +319,6 @@ consumer:
     bar.sync 1, 96; ld.shared.u32 %v, [tile]; ld.shared.u32 %v, [tile+4];
     bar.sync 1, 96; ret;)",
                   3};
-  EXPECT_EQ(check(p, 0, {"eager", "late", "random:1"}).verdict, Verdict::clean);
   expect_only_explored(p, FaultKind::undefined, "nothing has written: tile");
   expect_only_explored(p, FaultKind::deadlock, "barrier 1: 64 of 96 threads have arrived");
   EXPECT_EQ(check(p, 100).exploration->orders, 5u);
