@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tilewright/check/checker.h"
-#include "tilewright/check/groups.h"
 #include "tilewright/check/global.h"
+#include "tilewright/check/groups.h"
 #include "tilewright/check/history.h"
 #include "tilewright/check/protocol.h"
 #include "tilewright/check/registers.h"
