@@ -8,14 +8,14 @@ constexpr const char* kTooMany = "more arrivals than the phase still expects";
 }  // namespace
 
 const char* MBarrier::expect_tx(int64_t bytes) {
-  if (bytes < 0 || bytes > kMaxCount || tx_ + bytes > kMaxCount) return kTxRange;
+  if (bytes < 0 || tx_ + bytes > kMaxCount) return kTxRange;
   tx_ += bytes;
   complete_if_done();
   return "";
 }
 
 const char* MBarrier::complete_tx(int64_t bytes) {
-  if (bytes < 0 || bytes > kMaxCount || tx_ - bytes < -int64_t{kMaxCount}) return kTxRange;
+  if (bytes < 0 || tx_ - bytes < -int64_t{kMaxCount}) return kTxRange;
   tx_ -= bytes;
   complete_if_done();
   return "";
@@ -39,8 +39,8 @@ const char* MBarrier::arrive_no_complete(uint32_t count) {
 
 const char* MBarrier::arrive_drop(uint32_t count) {
   if (count == 0 || count > kMaxCount) return "the arrival count must be 1 to 2^20-1";
-  if (count > pending_ || count > expected_) return kTooMany;
-  if (count == expected_)
+  if (count > pending_) return kTooMany;
+  if (count >= expected_)
     return "arrive_drop leaves no arrivals to expect; the expected count must stay at least 1";
   expected_ -= count;
   pending_ -= count;

@@ -112,15 +112,16 @@ Flow run_arrive(Warp& w, const Inst& i, uint32_t lanes) {
   for_lanes(lanes, [&](uint32_t l) {
     const uint32_t lane = 1u << l;
     MBarrier& b = w.cluster().mbarrier(w, lane, a.lane[l]);
-    if (spec.has_state) {
-      require_local(w, l, a.lane[l], "an arrive that returns the state");
-      w.row<uint64_t>(i.s[0])[l] = b.state();
-    }
+    if (spec.has_state) require_local(w, l, a.lane[l], "an arrive that returns the state");
     if (spec.expect) w.cluster().mbarrier_op(w, lane, BarrierOp::expect_tx, a.lane[l], amount[l]);
+    if (spec.has_state) w.row<uint64_t>(i.s[0])[l] = b.state();  // "prior to the arrive-on operation"
+    const uint32_t count = spec.has_count ? amount[l] : 1;
+    if (spec.drop && spec.no_complete && count == b.pending() && b.tx() == 0)
+      w.fault(lane, "mbarrier.arrive_drop.noComplete completes the phase");
     const BarrierOp op = spec.drop          ? BarrierOp::arrive_drop
                          : spec.no_complete ? BarrierOp::arrive_no_complete
                                             : BarrierOp::arrive;
-    w.cluster().mbarrier_op(w, lane, op, a.lane[l], spec.has_count ? amount[l] : 1);
+    w.cluster().mbarrier_op(w, lane, op, a.lane[l], count);
   });
   return Flow::next;
 }

@@ -15,17 +15,6 @@ namespace {
 
 enum class BarKind : uint8_t { sync, arrive, reduce_popc, reduce_and, reduce_or };
 
-// Wait::a: barrier, Wait::b: the use (generation) that must complete.
-bool bar_ready(Warp& w, const Wait& wait) { return w.cta().barriers[wait.a].generation > wait.b; }
-std::string describe_bar(const Warp& w, const Wait& wait) {
-  const NamedBarrier& b = w.cta().barriers[wait.a];
-  return tw::format("barrier {}: {} of {} threads have arrived", wait.a, b.arrived, b.expected);
-}
-Awaited bar_awaited(const Warp& w, const Wait& wait) {
-  return {Awaited::Object::named, &w.cta(), static_cast<uint32_t>(wait.a), 0};
-}
-constexpr WaitKind kBarWait{"barrier", &bar_ready, &describe_bar, false, &bar_awaited};
-
 void write_reduction(Warp& w, const Inst& i, uint32_t lanes, BarKind kind, const NamedBarrier& b) {
   if (kind == BarKind::reduce_popc) {
     const uint32_t n = b.last_reduction;
@@ -36,6 +25,25 @@ void write_reduction(Warp& w, const Inst& i, uint32_t lanes, BarKind kind, const
   }
 }
 
+BarKind kind_of(const Inst& i) { return static_cast<BarKind>(i.aux & 0xFF); }
+
+// Wait::a: barrier, Wait::b: the use (generation) that must complete. The result of a reduction is written
+// then: the barrier may have completed its next use before this warp runs.
+bool bar_ready(Warp& w, const Wait& wait) {
+  const NamedBarrier& b = w.cta().barriers[wait.a];
+  if (b.generation <= wait.b) return false;
+  write_reduction(w, *wait.inst, wait.lanes, kind_of(*wait.inst), b);
+  return true;
+}
+std::string describe_bar(const Warp& w, const Wait& wait) {
+  const NamedBarrier& b = w.cta().barriers[wait.a];
+  return tw::format("barrier {}: {} of {} threads have arrived", wait.a, b.arrived, b.expected);
+}
+Awaited bar_awaited(const Warp& w, const Wait& wait) {
+  return {Awaited::Object::named, &w.cta(), static_cast<uint32_t>(wait.a), 0};
+}
+constexpr WaitKind kBarWait{"barrier", &bar_ready, &describe_bar, false, &bar_awaited};
+
 void notify(Warp& w, BarrierEvent::Kind kind, uint32_t id, uint64_t phase, int64_t amount, uint32_t lanes) {
   if (Observer* o = w.cluster().observer())
     o->barrier({BarrierEvent::Object::named, kind, &w.cta(), id, phase, amount, lanes, &w, nullptr});
@@ -43,14 +51,13 @@ void notify(Warp& w, BarrierEvent::Kind kind, uint32_t id, uint64_t phase, int64
 
 // s[1] barrier, s[2] threads (aux bit 8: given), s[3] predicate (aux bit 9: negated); aux low bits: BarKind.
 Flow run_bar(Warp& w, const Inst& i, uint32_t lanes) {
-  const auto kind = static_cast<BarKind>(i.aux & 0xFF);
+  const BarKind kind = kind_of(i);
   Cta& cta = w.cta();
   const uint32_t first = static_cast<uint32_t>(std::countr_zero(lanes));
   const uint32_t id = w.row<uint32_t>(i.s[1])[first];
   if (id > 15) w.fault(lanes, "barrier {} does not exist; a CTA has barriers 0 to 15", id);
   NamedBarrier& b = cta.barriers[id];
   if (w.wake() == Wake::ready) {
-    write_reduction(w, i, lanes, kind, b);
     notify(w, BarrierEvent::Kind::passed, id, w.wait().b, 0, lanes);
     return Flow::next;
   }
@@ -71,9 +78,10 @@ Flow run_bar(Warp& w, const Inst& i, uint32_t lanes) {
     b.reduction = kind == BarKind::reduce_and;
     b.reduction_kind = static_cast<int>(kind);
   }
+  const int reduction = static_cast<int>(BarKind::reduce_popc), named = static_cast<int>(kind);
+  if (b.reduction_kind != named && std::max(b.reduction_kind, named) >= reduction)
+    w.fault(lanes, "barrier {} mixes .red with other operations", id);
   if (kind >= BarKind::reduce_popc) {
-    if (b.reduction_kind != static_cast<int>(kind))
-      w.fault(lanes, "barrier {} mixes .red with other operations", id);
     const uint32_t truth = (w.mask(i.s[3]) ^ ((i.aux & 0x200) ? kAllLanes : 0)) & lanes;
     if (kind == BarKind::reduce_popc) b.reduction += static_cast<uint32_t>(std::popcount(truth));
     else if (kind == BarKind::reduce_and) b.reduction &= truth == lanes;
@@ -90,6 +98,7 @@ Flow run_bar(Warp& w, const Inst& i, uint32_t lanes) {
   if (kind == BarKind::arrive) return Flow::next;
   if (b.generation > generation) {
     write_reduction(w, i, lanes, kind, b);
+    if (kind != BarKind::sync) w.end_slice();  // the others take their results before its next use
     notify(w, BarrierEvent::Kind::passed, id, generation, 0, lanes);
     return Flow::next;
   }

@@ -83,6 +83,27 @@ TEST(MBarrierObject, PhasesCountsAndLimits) {
   EXPECT_STRNE(b.arrive_no_complete(1), "");
 }
 
+// "Contents of the mbarrier object" limits the tx-count; the operands of mbarrier.expect_tx and
+// mbarrier.complete_tx are any unsigned 32-bit integers.
+TEST(MBarrierObject, BytesAreLimitedByTheCountTheyLeadTo) {
+  constexpr int64_t limit = MBarrier::kMaxCount;
+  MBarrier b(1);
+  EXPECT_STREQ(b.complete_tx(limit), "");
+  EXPECT_STREQ(b.expect_tx(2 * limit), "");
+  EXPECT_EQ(b.tx(), limit);
+  EXPECT_STREQ(b.complete_tx(2 * limit), "");
+  EXPECT_EQ(b.tx(), -limit);
+  EXPECT_STRNE(b.complete_tx(1), "");
+}
+
+// "mbarrier.arrive_drop" lowers the expected count, which "Contents of the mbarrier object" keeps at 1 or
+// more, even while cp.async.mbarrier.arrive has raised the pending count above it.
+TEST(MBarrierObject, DropsAreLimitedByTheExpectedCount) {
+  MBarrier b(2);
+  EXPECT_STREQ(b.increase_pending(3), "");
+  EXPECT_NE(std::string(b.arrive_drop(3)).find("expected count must stay at least 1"), std::string::npos);
+}
+
 TEST(MBarrier, RingBetweenTwoWarps) {
   for (const auto& schedule : kSchedules) {
     const auto got = run({.block = {64, 1, 1}, .schedule = schedule}, std::string(R"(
@@ -111,6 +132,33 @@ TEST(MBarrier, RingBetweenTwoWarps) {
   }
 }
 
+// "bar, barrier": when the barrier completes, the result goes to all who wait, and the barrier can be reused
+// at once: the second reduction must not reach the warp that still waits for the first.
+TEST(NamedBarrier, AReductionsResultOutlivesTheBarriersNextUse) {
+  for (const auto& schedule : kSchedules) {
+    const auto got =
+        run({.block = {64, 1, 1}, .schedule = schedule, .words = 64},
+            std::string("mov.u32 %r0, %tid.x; setp.lt.u32 %p0, %r0, 64; setp.ge.u32 %p1, %r0, 64;"
+                        "bar.red.popc.u32 %r1, 1, 64, %p0; bar.red.popc.u32 %r2, 1, 32, %p1;"
+                        "mad.lo.u32 %r1, %r2, 1000, %r1;") +
+                kStore);
+    EXPECT_EQ(got, std::vector<uint32_t>(64, 64)) << schedule;
+  }
+}
+
+// "barrier{.cta}.red should not be intermixed with barrier{.cta}.sync or barrier{.cta}.arrive using the same
+// active barrier", whichever comes first.
+TEST(NamedBarrier, ReductionsDoNotMixWithOtherOperations) {
+  for (const auto& schedule : kSchedules) {
+    EXPECT_NE(fault_of({.block = {64, 1, 1}, .schedule = schedule},
+                       "mov.u32 %r0, %tid.x; setp.lt.u32 %p0, %r0, 32; @%p0 bra REDUCE; bar.sync 1, 64; exit;"
+                       "REDUCE: bar.red.popc.u32 %r1, 1, 64, %p0; exit;")
+                  .find("mixes .red"),
+              std::string::npos)
+        << schedule;
+  }
+}
+
 constexpr const char* kOneBarrier =
     ".shared .align 8 .b64 bar; mov.u32 %r2, bar; mov.u32 %r0, %tid.x; mbarrier.init.shared.b64 [%r2], 1;";
 
@@ -134,6 +182,13 @@ TEST(MBarrier, BrokenRulesAreFaults) {
   EXPECT_NE(fault_of(one, std::string(kOneBarrier) + "mbarrier.arrive.shared.b64 _, [%r2], 2; exit;")
                 .find("more arrivals than the phase still expects"),
             std::string::npos);
+  // "mbarrier.arrive_drop": with .noComplete it must not complete the phase.
+  EXPECT_NE(
+      fault_of(one,
+               ".shared .align 8 .b64 bar; mbarrier.init.shared.b64 [bar], 2; mbarrier.arrive.shared.b64 _, "
+               "[bar]; mbarrier.arrive_drop.noComplete.shared.b64 _, [bar], 1; exit;")
+          .find("mbarrier.arrive_drop.noComplete completes the phase"),
+      std::string::npos);
   EXPECT_NE(fault_of(one, std::string(kOneBarrier) + "mbarrier.init.shared.b64 [%r2], 1; exit;")
                 .find("inval must come first"),
             std::string::npos);

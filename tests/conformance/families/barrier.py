@@ -86,6 +86,10 @@ Script().init(1).arrive().do("mbarrier.inval.shared.b64 [bar];").init(2).parity(
     "reinit", "A barrier that is invalidated and initialised again starts at phase 0", MBAR + ".inval; " + MBAR + ".init")
 Script().init(1).parity(1, "try_wait").arrive().parity(0, "try_wait").state(0, "try_wait").do(
     "mbarrier.arrive.relaxed.cta.shared.b64 _, [bar];").parity(1, "try_wait").do("mbarrier.test_wait.parity.relaxed.cta.shared::cta.b64 %p, [bar], 1;").answer().case("try_wait_done", "try_wait on completed phases; relaxed forms", MBAR + ".try_wait")
+Script().init(2).tx("complete_tx", 16).arrive("arrive", ", 2").parity(0).tx("expect_tx", 16).parity(0).parity(1).arrive().parity(0).parity(1).arrive().parity(1).case(
+    "expect_completes", "An expectation that brings the tx-count back to zero when no arrivals are pending", MBAR + ".expect_tx; Phase Completion of the mbarrier object")
+Script().init(1).tx("complete_tx", 1000).tx("expect_tx", 1049000).arrive().parity(0).tx("complete_tx", 1000000).parity(0).tx("complete_tx", 48000).parity(0).case(
+    "large_tx", "More bytes in one expectation than the tx-count may reach, from a count below zero", MBAR + ".expect_tx; Contents of the mbarrier object")
 
 HEAD = """
   .shared .align 8 .b64 bar;
@@ -310,3 +314,41 @@ round:
   mov.u32 %t9, %ctaid.x;
   mad.lo.u32 %i, %t9, 32, %i;
 """ + store("%t2"), [], [output("d", "u32", 128)], grid=[4, 1, 1], cluster=[4, 1, 1], directives=".reqnctapercluster 4, 1, 1")
+freeform("barrier/named_twice", "A warp that arrives twice counts twice, and the barrier's next use starts from nothing", BAR, HEAD + """
+  mov.u32 %t0, tile;
+  mad.lo.u32 %t1, %i, 4, %t0;
+  mad.lo.u32 %t2, %i, 7, 1;
+  st.shared.b32 [%t1], %t2;
+  setp.lt.u32 %q, %i, 32;
+  @!%q bra consume;
+  bar.arrive 3, 96;
+  bar.arrive 3, 96;
+  bar.sync 4, 64;
+  bar.arrive 3, 64;
+  mov.u32 %t5, 9;
+  bra.uni done;
+consume:
+  bar.sync 3, 96;
+  xor.b32 %t1, %i, 32;
+  mad.lo.u32 %t1, %t1, 4, %t0;
+  ld.shared.b32 %t5, [%t1];
+  bar.sync 4, 64;
+  bar.sync 3, 64;
+done:
+""" + store("%t5"), [], [output("d", "u32", 64)], block=[64, 1, 1])
+freeform("barrier/named_exited", "Threads that have exited are not waited for, and do not count in a reduction", BAR, HEAD + """
+  ld.param.u64 %out, [out_d];
+  mul.wide.u32 %x, %i, 4;
+  add.s64 %out, %out, %x;
+  mov.u32 %t5, 77;
+  st.global.b32 [%out], %t5;
+  shr.u32 %t1, %i, 5;
+  setp.eq.u32 %q, %t1, 1;
+  @%q exit;
+  setp.gt.u32 %q, %i, 117;
+  @%q exit;
+  barrier.sync 2;
+  setp.ne.u32 %q, %i, 0;
+  barrier.red.popc.u32 %t3, 2, %q;
+  st.global.b32 [%out], %t3;
+  ret;""", [], [output("d", "u32", 128)], block=[128, 1, 1])
