@@ -267,6 +267,14 @@ void Checker::Scene::exited(const sim::Warp& warp) {
       found(FaultKind::exit, last.second,
             tw::format("an arrival from another CTA may reach {} after it has ended", warp.cta().name()), 0,
             {}, "meet at a cluster barrier before leaving");
+  for (const auto& [actor, last] : visits.accesses)
+    if (last.first > std::max(visits.at_end.ordinary[actor], visits.at_end.narrow[actor])) {
+      const ptx::Instruction* inst = instruction(last.second);
+      found(FaultKind::exit, last.second,
+            tw::format("{} of another CTA may reach {} after it has ended", inst ? inst->text() : "an access",
+                       warp.cta().name()),
+            0, {}, "meet at a cluster barrier before leaving");
+    }
   require_signals_seen(warp.cta(), visits.at_end);
   if (cluster_.in_flight() == 0) byte_counts_.ended(warp.cta());
   for (const auto& op : visits.copies)

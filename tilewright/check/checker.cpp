@@ -6,6 +6,16 @@
 #include "tilewright/check/scene.h"
 
 namespace tw::check {
+namespace {
+
+FaultKind kind_of(const Error& stopped) {
+  if (stopped.kind() == ErrorKind::deadlock) return FaultKind::deadlock;
+  const bool exited =
+      stopped.message().find("which has exited: its shared memory is gone") != std::string::npos;
+  return exited ? FaultKind::exit : FaultKind::undefined;
+}
+
+}  // namespace
 
 Checker::Checker() = default;
 Checker::~Checker() = default;
@@ -62,10 +72,14 @@ bool Checker::take(const Error& error) {
   }
   if (error.kind() != ErrorKind::fault && error.kind() != ErrorKind::deadlock) return false;
   Fault f;
-  f.kind = error.kind() == ErrorKind::deadlock ? FaultKind::deadlock : FaultKind::undefined;
+  f.kind = kind_of(error);
   f.message = error.message();
   f.loc = error.loc();
   f.notes = error.notes();
+  if (error.message().find("memory that nothing has written") != std::string::npos)
+    f.notes.push_back(
+        {{},
+         "if another thread or a copy fills it, nothing makes that come first in every run: wait for it"});
   std::lock_guard lock(mutex_);
   const FaultKind kind = f.kind;
   std::string where = f.loc ? to_string(f.loc) : "";

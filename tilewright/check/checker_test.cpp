@@ -180,6 +180,38 @@ again: mbarrier.try_wait.parity.shared.b64 %q, [bar], 1;
   EXPECT_TRUE(lapped) << to_text(r);
 }
 
+// B43: what is computed from the address of one variable lands in another.
+TEST(Checker, AnAccessStaysInTheVariableOfItsAddress) {
+  const auto body = [](std::string_view address) {
+    return tw::format(R"(
+    .shared .align 16 .b8 first[128]; .shared .align 16 .b8 second[128];
+    .reg .b32 %t, %a, %b, %c; .reg .pred %p;
+    mov.u32 %t, %tid.x; setp.lt.u32 %p, %t, 16;
+    {}
+    st.shared.b32 [%a], %t;
+    ret;)",
+                      address);
+  };
+  expect_clean(check(body("mov.u32 %a, first; mad.lo.u32 %a, %t, 4, %a;"), 32));
+  expect_fault(check(body("mov.u32 %a, first; mad.lo.u32 %a, %t, 8, %a;"), 32), FaultKind::undefined,
+               "st.shared.b32 writes 4 bytes at offset 128 of first, which has 128: that is second");
+  expect_fault(check(body("mov.u32 %b, second; shl.b32 %c, %t, 2; sub.u32 %a, %b, %c;"), 32),
+               FaultKind::undefined, "at offset -4 of second, which has 128: that is first + 124 bytes");
+  // Registers that hold addresses in both, and distances between the two, say nothing.
+  expect_clean(check(body("mov.u32 %a, first; @%p mov.u32 %a, second; mad.lo.u32 %a, %t, 4, %a;"), 16));
+  expect_clean(check(body(R"(mov.u32 %a, first; mov.u32 %b, second; sub.u32 %c, %b, %a;
+    mad.lo.u32 %a, %t, 4, %a; add.u32 %a, %a, %c;)"),
+                     32));
+}
+
+// B35 and its like: bulk groups are those of the thread that committed them.
+TEST(Checker, BulkGroupsAreEachThreads) {
+  const char* fence = "fence.proxy.async.shared::cta;";
+  expect_clean(check_store(fence, "cp.async.bulk.wait_group.read 0; bar.sync 0; st.shared.b32 [%a], %t;"));
+  const char* other = "setp.eq.u32 %e, %t, 1; @%e cp.async.bulk.wait_group.read 0;";
+  expect_fault(check_store(fence, other), FaultKind::exit, "may still read it");
+}
+
 TEST(Checker, WhatIsNotModelledIsNeverClean) {
   const CheckReport r = check("cp.async.wait_all; ret;");
   expect_clean(r);

@@ -19,6 +19,11 @@ Order after_operation(const Stamp& earlier, const Stamp& later, const View& view
   if (earlier.proxy == Proxy::tensor && later.proxy == Proxy::tensor && earlier.warp != later.warp &&
       !op.over(!earlier.write, view.tensor))
     return Order::no_tensor_fence;
+  // tcgen05, "Shared Memory Accesses": unlike those of copies and wgmma ("Async proxy"), its completion
+  // implies no proxy fence.
+  if (op.keeps_proxy && earlier.proxy == Proxy::async && later.proxy == Proxy::generic && !later.op &&
+      !op.over(!earlier.write, view.returned))
+    return Order::no_proxy_fence;
   return Order::ordered;
 }
 

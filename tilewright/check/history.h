@@ -56,6 +56,7 @@ struct Operation {
   uint32_t pc = 0;
   bool bulk = false;               // a copy by the copy engine
   bool ordinary = false;           // a store of a thread that completes later, of the generic proxy
+  bool keeps_proxy = false;        // its end gives nothing back to threads; a proxy fence must
   const void* pipeline = nullptr;  // operations of one pipeline follow each other by themselves
 
   // Whether it is over, in its reads or altogether, for one who knows this much.

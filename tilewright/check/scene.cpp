@@ -38,6 +38,7 @@ Checker::Scene::Scene(Checker& owner, Launch& launch, sim::Cluster& cluster)
       elections_(reporter()),
       places_(reporter(), cluster.ctas.size()),
       registers_(cluster.grid.program.code.source),
+      origins_(cluster.grid.program),
       global_(launch.extent()) {
   warps_.resize(cluster.warps.size());
   for (size_t i = 0; i < warps_.size(); ++i) {
@@ -157,6 +158,7 @@ void Checker::Scene::fence(const sim::Warp& warp, const ptx::Instruction& inst, 
     // "fence.proxy.async": what came before, of this thread and of those it synchronised with.
     v.ordinary.set(a.index, a.epoch);
     v.proxied.join(v.ordinary);
+    v.returned.join(v.caused);
     v.elsewhere = proxied(v.elsewhere);
     w.init_fence = w.instructions;
     if (some) v.proxied.set(some->index, some->epoch++);
@@ -271,7 +273,10 @@ void Checker::Scene::issued(const sim::AsyncOp& issued) {
   } else if (inst->opcode() == "tcgen05") {
     const bool load = inst->has("ld"), store = inst->has("st");
     in_stream(load ? w.tensor_loads : store ? w.tensor_stores : a.tensor_core);
-    if (!load && !store) op->pipeline = a.tensor_core.get();
+    if (!load && !store) {
+      op->pipeline = a.tensor_core.get();
+      op->keeps_proxy = inst->has("cp");
+    }
   } else if (inst->has("bulk_group")) {
     op->done = w.bulk.done;
     op->read = w.bulk.read;
@@ -363,9 +368,12 @@ void Checker::Scene::access(const sim::Warp& warp, const sim::Access& access) {
   s.epoch = a.epoch;
   s.pc = warp.pc();
   s.warp = &warp;
-  s.write = access.kind != sim::AccessKind::read;
+  const bool write = access.kind != sim::AccessKind::read;
+  s.write = write;
   s.atomic = how.strong;
   const uint32_t id = stamps_.number(std::move(s));
+  const ptx::Instruction* inst = instruction(warp.pc());
+  const size_t operand = inst && !inst->operands.empty() && inst->operands[0].is<ptx::Address>() ? 0 : 1;
   for (uint32_t rest = access.lanes; rest != 0;) {
     // Lanes whose bytes follow each other count as one access.
     const auto first = static_cast<uint32_t>(std::countr_zero(rest));
@@ -378,7 +386,9 @@ void Checker::Scene::access(const sim::Warp& warp, const sim::Access& access) {
     const auto bytes = static_cast<uint32_t>(end - begin);
     const auto at = cluster_.locate_or_null(static_cast<uint32_t>(begin), bytes);
     if (!at.cta) continue;
-    if (access.kind != sim::AccessKind::read) places_.write(warp, *at.cta, at.offset, bytes);
+    require_inside(warp.pc(), operand, warp, write, *at.cta, at.offset, bytes, access.bytes);
+    if (write) places_.write(warp, *at.cta, at.offset, bytes);
+    if (at.cta != &warp.cta()) visits_[at.cta->rank].accesses[a.index] = {a.epoch, warp.pc()};
     touch(*at.cta, false, at.offset, bytes, id, a.view);
   }
 }
@@ -419,6 +429,9 @@ void Checker::Scene::access(const sim::AsyncOp& op, const sim::AsyncAccess& acce
     if (access.cta != &op.warp->cta()) remember(visits.operations, record);
     else if (write && record->bulk) remember(visits.copies, record);
   }
+  if (!tensor && record->bulk)
+    require_inside(op.pc, write ? 0 : 1, *op.warp, write, *access.cta, access.offset, access.bytes,
+                   access.bytes);
   if (!tensor)
     return touch(*access.cta, false, access.offset, access.bytes, stamp(op, false, write), *record->start);
   constexpr auto lanes = static_cast<uint64_t>(sim::TensorMemory::kLanes);
@@ -442,10 +455,18 @@ void Checker::Scene::tensor_memory(const sim::Warp& warp, int column, int column
   s.warp = &warp;
   s.proxy = Proxy::tensor;
   s.write = true;
+  // A pair frees together, and neither may before what both did is over ("tcgen05.dealloc").
+  const ptx::Instruction* inst = instruction(warp.pc());
+  s.atomic = inst && inst->has("dealloc") && inst->has("cta_group::2");
+  const bool pair = s.atomic;
   const uint32_t id = stamps_.number(std::move(s));
-  memories(warp.cta()).accumulators.clear();
-  touch(warp.cta(), true, static_cast<uint64_t>(column) * sim::TensorMemory::kLanes,
-        static_cast<uint64_t>(columns) * sim::TensorMemory::kLanes, id, a.view);
+  const auto take = [&](const sim::Cta& cta) {
+    memories(cta).accumulators.clear();
+    touch(cta, true, static_cast<uint64_t>(column) * sim::TensorMemory::kLanes,
+          static_cast<uint64_t>(columns) * sim::TensorMemory::kLanes, id, a.view);
+  };
+  take(warp.cta());
+  if (pair) take(*cluster_.ctas[warp.cta().rank ^ 1]);
 }
 
 }  // namespace tw::check

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tilewright/check/address_origins.h"
 #include "tilewright/check/checker.h"
 #include "tilewright/check/global.h"
 #include "tilewright/check/groups.h"
@@ -119,9 +120,10 @@ class Checker::Scene {
   };
   // What other CTAs do to a CTA, and what its threads know when they end.
   struct Visits {
-    std::map<uint32_t, std::pair<uint32_t, uint32_t>> arrivals;  // by actor: its last epoch, and where
-    std::vector<std::shared_ptr<const Operation>> operations;    // the newest
-    std::vector<std::shared_ptr<const Operation>> copies;        // its own into it, the newest
+    using Last = std::map<uint32_t, std::pair<uint32_t, uint32_t>>;  // by actor: its last epoch, and where
+    Last arrivals, accesses;
+    std::vector<std::shared_ptr<const Operation>> operations;  // the newest
+    std::vector<std::shared_ptr<const Operation>> copies;      // its own into it, the newest
     View at_end;
   };
   using BarrierKey = std::tuple<int, const sim::Cta*, uint32_t>;  // object, where, id
@@ -158,6 +160,8 @@ class Checker::Scene {
   bool knows_complete(const Phase& phase, const sim::Warp& warp, const View& view) const;
   void require_phase_before(const sim::BarrierEvent& event, const Barrier& barrier, const View& view);
   void require_use_before(const sim::BarrierEvent& event, const Barrier& barrier, const View& view);
+  void require_inside(uint32_t pc, size_t operand, const sim::Warp& warp, bool write, const sim::Cta& cta,
+                      uint64_t begin, uint64_t bytes, uint64_t unit);
   void registers(const sim::Warp& warp, const ptx::Instruction& inst, WarpKnowledge& w);
   void found(FaultKind kind, uint32_t pc, std::string message, uint32_t other, std::string other_text,
              std::string advice);
@@ -203,6 +207,7 @@ class Checker::Scene {
   const Elections elections_;
   BarrierPlaces places_;
   const SharedRegisters registers_;
+  const AddressOrigins origins_;
   SemanticsTable semantics_;
   GlobalTouches global_;
   Flags flags_;  // in shared memory

@@ -11,10 +11,11 @@ namespace tw::check {
 // stay empty where a kernel has nothing of the kind.
 struct View {
   explicit View(size_t actors = 0)
-      : ordinary(actors), proxied(actors), caused(actors), tensor(actors), fenced(actors) {}
+      : ordinary(actors), proxied(actors), caused(actors), returned(actors), tensor(actors), fenced(actors) {}
   Clock ordinary;  // accesses of threads, ordered by synchronisation
   Clock proxied;   // of those, what a proxy fence made visible to the async proxy
   Clock caused;    // events that asynchronous operations followed, beyond `ordinary`
+  Clock returned;  // of those, what a proxy fence gave back to threads
   Clock tensor;    // tensor-memory operations this actor's own may follow: a fence::after came since
   Clock fenced;    // and those that a fence::before passed on
 
@@ -31,6 +32,7 @@ struct View {
   void join_all_but_ordinary(const View& other) {
     proxied.join(other.proxied);
     caused.join(other.caused);
+    returned.join(other.returned);
     fenced.join(other.fenced);
     narrow.join(other.narrow);
     maps.join(other.maps);

@@ -116,6 +116,15 @@ void Checker::Scene::report(Order how, const Stamp& earlier, const Stamp& later,
       break;
     case Order::no_proxy_fence:
       kind = FaultKind::proxy_fence;
+      if (earlier.op) {
+        message =
+            tw::format("{}: {}, and no proxy fence gives it back after {} used it through the async proxy",
+                       place, what, earlier.op->what);
+        advice =
+            "fence.proxy.async after the wait for its completion, which implies none for tcgen05 operations "
+            "(PTX ISA, tcgen05 \"Shared Memory Accesses\")";
+        break;
+      }
       message = tw::format("{}: {} through the async proxy, which may not see an earlier access of threads",
                            place, what);
       advice =

@@ -106,26 +106,31 @@ std::vector<Pointer> rows_of(Warp& w, const std::vector<Slot>& slots) {
   return rows;
 }
 
-// A register dependency on tcgen05.ld is honoured without a wait ("Register dependencies, same thread"), so
-// the registers are written when it issues; what stays in flight is only its completion.
-// The cells that a transfer of one warp takes, as a rectangle.
+// The cells that a transfer of one warp takes: a rectangle, or one for each half of .16x32bx2.
 void touch_cells(const AsyncOp& op, AccessKind kind, TensorAddress base, const TensorTransfer& t) {
   const Cta& cta = op.warp->cta();
   Observer* observer = cta.cluster.observer();
   if (!observer) return;
-  TensorAddress low{TensorMemory::kLanes, TensorMemory::kColumns}, high{0, 0};
-  for (int r = 0; r < t.registers(); ++r) {
-    for (int thread = 0; thread < static_cast<int>(kLanes); ++thread) {
-      const TensorAddress c = t.cell(thread, r);
-      low = {std::min(low.lane, c.lane), std::min(low.column, c.column)};
-      high = {std::max(high.lane, c.lane), std::max(high.column, c.column + (t.pack16 ? 1 : 0))};
+  const bool halves = t.shape == TensorShape::s16x32bx2;
+  const int threads = static_cast<int>(kLanes) / (halves ? 2 : 1);
+  for (int first = 0; first < static_cast<int>(kLanes); first += threads) {
+    TensorAddress low{TensorMemory::kLanes, TensorMemory::kColumns}, high{0, 0};
+    for (int r = 0; r < t.registers(); ++r) {
+      for (int thread = first; thread < first + threads; ++thread) {
+        const TensorAddress c = t.cell(thread, r);
+        low = {std::min(low.lane, c.lane), std::min(low.column, c.column)};
+        high = {std::max(high.lane, c.lane), std::max(high.column, c.column + (t.pack16 ? 1 : 0))};
+      }
     }
+    AsyncAccess a{kind, MemorySpace::tensor, &cta, 0, 0};
+    a.lane = base.lane + low.lane, a.lanes = high.lane - low.lane + 1;
+    a.column = base.column + low.column, a.columns = high.column - low.column + 1;
+    observer->async_access(op, a);
   }
-  AsyncAccess a{kind, MemorySpace::tensor, &cta, 0, 0};
-  a.lane = base.lane + low.lane, a.lanes = high.lane - low.lane + 1;
-  a.column = base.column + low.column, a.columns = high.column - low.column + 1;
-  observer->async_access(op, a);
 }
+
+// A register dependency on tcgen05.ld is honoured without a wait ("Register dependencies, same thread"), so
+// the registers are written when it issues; what stays in flight is only its completion.
 
 class LoadOp final : public AsyncOp {
  public:
@@ -171,6 +176,12 @@ Flow run_st(Warp& w, const Inst& i, uint32_t lanes) {
   auto op = std::make_shared<StoreOp>();
   op->base = TensorAddress::decode(uniform(w, x.address, lanes, "taddr") + static_cast<uint32_t>(x.offset));
   op->shape = x.shape;
+  // The ISA does not say so; a B200 answers with a misaligned address (triton-lang/triton, pull request
+  // 10321).
+  if (const int second = op->base.column + x.shape.half_offset;
+      x.shape.shape == TensorShape::s16x32bx2 && x.shape.pack16 && second % 2 != 0)
+    w.fault(lanes, "the second half of a {} store that unpacks begins at column {}: it must be even",
+            name(x.shape.shape), second);
   located(w, lanes, [&] { t.memory.check(op->base, x.shape, static_cast<int>(w.index() % 4), false); });
   for (const uint32_t* row : rows_of<const uint32_t*>(w, x.registers)) {
     std::copy_n(row, kLanes, op->values.emplace_back().begin());

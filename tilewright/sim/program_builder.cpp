@@ -69,7 +69,10 @@ constexpr NamedRow kNamedRows[] = {
     {"%reserved_smem_offset_cap", SpecialRow::reserved_smem_offset_cap},
 };
 
-// The name that the author of a C++ kernel gave: "tile" for "_ZZ9transposePKiPiiiE4tile".
+bool is_module_variable(const ptx::Module::Item& item) { return std::holds_alternative<ptx::Variable>(item); }
+
+}  // namespace
+
 std::string readable(const std::string& name) {
   if (!name.starts_with("_Z")) return name;
   int status = 0;
@@ -80,10 +83,6 @@ std::string readable(const std::string& name) {
   const size_t colons = plain.rfind("::");
   return colons == plain.npos ? plain : plain.substr(colons + 2);
 }
-
-bool is_module_variable(const ptx::Module::Item& item) { return std::holds_alternative<ptx::Variable>(item); }
-
-}  // namespace
 
 ProgramBuilder::ProgramBuilder(Program::Impl& program) : program_(program) {}
 

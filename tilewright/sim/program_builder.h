@@ -14,6 +14,9 @@
 
 namespace tw::sim {
 
+// The name that the author of a C++ kernel gave: "tile" for "_ZZ9transposePKiPiiiE4tile".
+std::string readable(const std::string& name);
+
 // Builds a Program from an entry: lays out registers, constants and variables, resolves labels, and decodes
 // every instruction.
 class ProgramBuilder {
