@@ -254,7 +254,8 @@ TEST_F(Tw, CheckFindsTheLadderClean) {
   EXPECT_EQ(j["verdict"], "clean");
   EXPECT_EQ(j["schedules"], json({"eager", "late", "random:1"}));
   EXPECT_EQ(json::parse(slurp(sarif))["version"], "2.1.0");
-  const json explored = tw_json("check gemm.step6 --on sim:b200 -m 300 -n 260 -k 200 --schedules late --explore 5");
+  const json explored =
+      tw_json("check gemm.step6 --on sim:b200 -m 300 -n 260 -k 200 --schedules late --explore 5");
   EXPECT_EQ(explored["exploration"]["complete"], true) << explored;
   EXPECT_EQ(explored["exploration"]["left"], 0) << explored;
   expect_misuse("check gemm.step9 --on sim:b200 --schedules sometimes", "random:SEED");

@@ -30,9 +30,8 @@ std::string describe(const Op& op) {
 }
 bool reduces(Kind k) { return k == Kind::popc || k == Kind::all_of || k == Kind::any_of; }
 
-enum class Rule : uint8_t { none, number, multiple, too_many, other_count, mixed };
-constexpr const char* kWords[] = {"",          "0 to 15", "multiple of 32", "the CTA has", "is in use with",
-                                  "mixes .red"};
+enum class Rule : uint8_t { none, number, multiple, other_count, mixed };
+constexpr const char* kWords[] = {"", "0 to 15", "multiple of 32", "is in use with", "mixes .red"};
 
 // --- the reference ---
 
@@ -69,7 +68,6 @@ class World {
     }
     if (op.id >= kBarriers) return Rule::number;
     if (op.count % 32 != 0 || (op.kind == Kind::arrive && op.count == 0)) return Rule::multiple;
-    if (op.count > kThreads) return Rule::too_many;
     auto& arrivals = barriers[op.id];
     if (!arrivals.empty()) {
       const Op& first = arrivals.front().op;
@@ -165,11 +163,10 @@ class Generator {
       op.count = op.count ? 0 : kThreads;
   }
   void stray(Op& op) {
-    switch (random_.below(5)) {
+    switch (random_.below(4)) {
       case 0: op.id = 16 + random_.below(3); break;
       case 1: op.count += 1 + random_.below(31); break;
-      case 2: op.count = kThreads + 32; break;
-      case 3: op.count = op.count == 64 ? 96 : 64; break;
+      case 2: op.count = op.count == 64 ? 96 : 64; break;
       default: op.kind = reduces(op.kind) ? Kind::sync : Kind::popc; break;
     }
     if (op.kind == Kind::arrive && op.count == 0) op.count = 32;

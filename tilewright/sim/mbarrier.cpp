@@ -8,14 +8,14 @@ constexpr const char* kTooMany = "more arrivals than the phase still expects";
 }  // namespace
 
 const char* MBarrier::expect_tx(int64_t bytes) {
-  if (bytes < 0 || tx_ + bytes > kMaxCount) return kTxRange;
+  if (bytes < 0 || bytes > kMaxCount || tx_ + bytes > kMaxCount) return kTxRange;
   tx_ += bytes;
   complete_if_done();
   return "";
 }
 
 const char* MBarrier::complete_tx(int64_t bytes) {
-  if (bytes < 0 || tx_ - bytes < -int64_t{kMaxCount}) return kTxRange;
+  if (bytes < 0 || bytes > kMaxCount || tx_ - bytes < -int64_t{kMaxCount}) return kTxRange;
   tx_ -= bytes;
   complete_if_done();
   return "";

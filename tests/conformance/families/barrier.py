@@ -53,10 +53,11 @@ class Script:
     def tx(self, what, amount):
         return self.do(f"mbarrier.{what}.relaxed.cta.shared::cta.b64 [bar], {amount};")
 
-    def case(self, name, title, section):
+    def case(self, name, title, section, breaks=None):
         body = (f"  .shared .align 8 .b64 bar;\n  .reg .b32 %t<2>;\n  .reg .b64 %s<{max(self.states, 1)}>, %out;\n  .reg .pred %p;\n"
                 "  ld.param.u64 %out, [out_answers];\n" + "\n".join(self.lines) + "\n  mbarrier.inval.shared.b64 [bar];\n  ret;")
-        freeform("barrier/" + name, title, section, body, [], [output("answers", "u8", self.answers)], block=[1, 1, 1])
+        freeform("barrier/" + name, title, section, body, [], [output("answers", "u8", self.answers)], block=[1, 1, 1],
+                 breaks=breaks)
 
 
 Script().init(1).parity(0).parity(1).arrive().parity(0).parity(1).state(0).arrive().parity(0).parity(1).state(1).arrive().parity(0).parity(1).case(
@@ -89,7 +90,11 @@ Script().init(1).parity(1, "try_wait").arrive().parity(0, "try_wait").state(0, "
 Script().init(2).tx("complete_tx", 16).arrive("arrive", ", 2").parity(0).tx("expect_tx", 16).parity(0).parity(1).arrive().parity(0).parity(1).arrive().parity(1).case(
     "expect_completes", "An expectation that brings the tx-count back to zero when no arrivals are pending", MBAR + ".expect_tx; Phase Completion of the mbarrier object")
 Script().init(1).tx("complete_tx", 1000).tx("expect_tx", 1049000).arrive().parity(0).tx("complete_tx", 1000000).parity(0).tx("complete_tx", 48000).parity(0).case(
-    "large_tx", "More bytes in one expectation than the tx-count may reach, from a count below zero", MBAR + ".expect_tx; Contents of the mbarrier object")
+    "large_tx", "More bytes in one expectation than the tx-count may reach, from a count below zero", MBAR + ".expect_tx; Contents of the mbarrier object",
+    breaks="the tx-count leaves its range")
+Script().init(1).tx("expect_tx", 1000).tx("complete_tx", 1049000).arrive().parity(0).case(
+    "large_complete_tx", "More bytes complete at once than the tx-count may reach, to a count above the least", MBAR + ".complete_tx; Contents of the mbarrier object",
+    breaks="the tx-count leaves its range")
 
 HEAD = """
   .shared .align 8 .b64 bar;
