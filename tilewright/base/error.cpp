@@ -29,9 +29,10 @@ std::string render(ErrorKind kind, const SourceLoc& loc, const std::string& mess
 
 }  // namespace
 
-Error::Error(ErrorKind kind, SourceLoc loc, std::string message, std::vector<Note> notes)
+Error::Error(ErrorKind kind, SourceLoc loc, std::string message, std::vector<Note> notes, Cause cause)
     : std::runtime_error(render(kind, loc, message, notes)),
       kind_(kind),
+      cause_(cause),
       loc_(loc),
       message_(std::move(message)),
       notes_(std::move(notes)) {}
@@ -39,7 +40,7 @@ Error::Error(ErrorKind kind, SourceLoc loc, std::string message, std::vector<Not
 Error Error::with_note(SourceLoc loc, std::string message) const {
   std::vector<Note> notes = notes_;
   notes.push_back({loc, std::move(message)});
-  return Error(kind_, loc_, message_, std::move(notes));
+  return Error(kind_, loc_, message_, std::move(notes), cause_);
 }
 
 }  // namespace tw

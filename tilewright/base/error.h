@@ -13,9 +13,16 @@ enum class ErrorKind {
   user,          // the input breaks a rule; the message names the rule
   not_modelled,  // legal, but the simulator has no model of it; never guessed
   fault,         // the simulated program did something undefined
-  deadlock,      // nothing of the simulated program can go on
+  deadlock,      // nothing of the simulated program can go on, or it does not end within its limit
   driver,        // the GPU driver refused; the message carries its text
   internal,      // a defect of Tilewright itself
+};
+
+// What a fault is about, where those who explain it want to know.
+enum class Cause {
+  other,
+  unwritten,  // a read of memory that nothing has written
+  exited,     // an access to the shared memory of a CTA that has exited
 };
 
 struct Note {
@@ -28,9 +35,11 @@ struct Note {
 //   kernels/gemm/step1.cpp:30:3: note: ...
 class Error : public std::runtime_error {
  public:
-  Error(ErrorKind kind, SourceLoc loc, std::string message, std::vector<Note> notes = {});
+  Error(ErrorKind kind, SourceLoc loc, std::string message, std::vector<Note> notes = {},
+        Cause cause = Cause::other);
 
   ErrorKind kind() const { return kind_; }
+  Cause cause() const { return cause_; }
   const SourceLoc& loc() const { return loc_; }
   const std::string& message() const { return message_; }
   const std::vector<Note>& notes() const { return notes_; }
@@ -40,6 +49,7 @@ class Error : public std::runtime_error {
 
  private:
   ErrorKind kind_;
+  Cause cause_;
   SourceLoc loc_;
   std::string message_;
   std::vector<Note> notes_;

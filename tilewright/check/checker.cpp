@@ -10,9 +10,7 @@ namespace {
 
 FaultKind kind_of(const Error& stopped) {
   if (stopped.kind() == ErrorKind::deadlock) return FaultKind::deadlock;
-  const bool exited =
-      stopped.message().find("which has exited: its shared memory is gone") != std::string::npos;
-  return exited ? FaultKind::exit : FaultKind::undefined;
+  return stopped.cause() == Cause::exited ? FaultKind::exit : FaultKind::undefined;
 }
 
 }  // namespace
@@ -76,7 +74,7 @@ bool Checker::take(const Error& error) {
   f.message = error.message();
   f.loc = error.loc();
   f.notes = error.notes();
-  if (error.message().find("memory that nothing has written") != std::string::npos)
+  if (error.cause() == Cause::unwritten)
     f.notes.push_back(
         {{},
          "if another thread or a copy fills it, nothing makes that come first in every run: wait for it"});

@@ -50,7 +50,8 @@ void require_written(const Warp& warp, uint32_t lanes, const SharedRange& range)
   const WrittenBytes& written = range.cta->shared.written();
   if (written.written(range.offset, range.bytes)) return;
   const uint64_t at = written.first_unwritten(range.offset, range.bytes);
-  warp.fault(lanes, "read of shared memory that nothing has written: {} (offset {}) of CTA rank {}",
+  warp.fault(Cause::unwritten, lanes,
+             "read of shared memory that nothing has written: {} (offset {}) of CTA rank {}",
              range.cta->name_of_shared(static_cast<uint32_t>(at)), at, range.cta->rank);
 }
 
@@ -58,7 +59,8 @@ void require_written(const Warp& warp, uint32_t lanes, const GlobalRange& range)
   const Allocation& a = *range.allocation;
   if (a.all_written() || a.count_unwritten(range.offset, range.bytes) == 0) return;
   const uint64_t at = a.first_unwritten(range.offset, range.bytes);
-  warp.fault(lanes, "read of global memory that nothing has written: byte {} of {} (address {:#x})", at,
+  warp.fault(Cause::unwritten, lanes,
+             "read of global memory that nothing has written: byte {} of {} (address {:#x})", at,
              a.name.empty() ? "an unnamed allocation" : a.name, a.address + at);
 }
 

@@ -66,7 +66,7 @@ Cluster::Location Cluster::locate(const Warp& warp, uint32_t lanes, uint32_t add
     // An operation in flight may outlive its own CTA.
     if (&cta == &warp.cta()) return {&cta, place - kSharedReserved};
     warp.fault(
-        lanes,
+        Cause::exited, lanes,
         "access to {} of CTA rank {}, which has exited: its shared memory is gone; a CTA must not exit "
         "before the cluster's last access to it (barrier.cluster)",
         cta.name_of_shared(place - kSharedReserved), rank);
@@ -271,8 +271,9 @@ Cluster::Stop Cluster::run(uint64_t budget) {
           return Stop::order;
         }
         if (limit && instructions_ > limit) {
-          action.warp->fault(kAllLanes, "the cluster executed more than the limit of {} warp instructions",
-                             limit);
+          action.warp->raise(
+              ErrorKind::deadlock, kAllLanes,
+              tw::format("the cluster executed more than the limit of {} warp instructions", limit));
         }
         if (action.warp->idle_epoch == epoch) check_livelock();
         break;

@@ -19,7 +19,7 @@ auto located(const Warp& warp, uint32_t lanes, F f) {
     return f();
   } catch (const Error& e) {
     if (e.loc() || e.kind() == ErrorKind::internal) throw;
-    warp.raise(e.kind(), lanes, e.message());
+    warp.raise(e.kind(), lanes, e.message(), e.cause());
   }
 }
 template <class F>

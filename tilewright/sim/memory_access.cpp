@@ -106,7 +106,8 @@ void resolve_shared(Warp& warp, uint32_t lanes, const Addresses& a, uint32_t byt
       for_lanes(lanes, [&](uint32_t l) { bad |= written.written(a.lane[l] + shift, bytes) ? 0 : 1u << l; });
       if (bad) {
         const uint64_t at = written.first_unwritten(a.lane[std::countr_zero(bad)] + shift, bytes);
-        warp.fault(bad, "read of shared memory that nothing has written: {} (offset {}) of CTA rank {}",
+        warp.fault(Cause::unwritten, bad,
+                   "read of shared memory that nothing has written: {} (offset {}) of CTA rank {}",
                    low.cta->name_of_shared(static_cast<uint32_t>(at)), at, low.cta->rank);
       }
     }
@@ -151,7 +152,8 @@ void resolve_global(Warp& warp, uint32_t lanes, const Addresses& a, uint32_t byt
       });
       if (bad) {
         const uint64_t at = allocation->first_unwritten(a.lane[std::countr_zero(bad)] - start, bytes);
-        warp.fault(bad, "read of global memory that nothing has written: byte {} of {} (address {:#x})", at,
+        warp.fault(Cause::unwritten, bad,
+                   "read of global memory that nothing has written: byte {} of {} (address {:#x})", at,
                    allocation->name.empty() ? "an unnamed allocation" : allocation->name, start + at);
       }
     }

@@ -411,7 +411,7 @@ std::string Warp::where(uint32_t lanes) const {
 }
 std::string Warp::role_and_lanes_of(const Fragment& f) const { return role_and_lanes(*this, f.pc, f.lanes); }
 
-void Warp::raise(ErrorKind kind, uint32_t lanes, std::string message) const {
+void Warp::raise(ErrorKind kind, uint32_t lanes, std::string message, Cause cause) const {
   const ptx::Instruction* inst = current_.pc < code_->source.size() ? code_->source[current_.pc] : nullptr;
   SourceLoc loc;
   if (inst) {
@@ -420,7 +420,7 @@ void Warp::raise(ErrorKind kind, uint32_t lanes, std::string message) const {
     if (inst->line) message += tw::format(" (line {} of the PTX)", inst->line);
   }
   message += "\n  in " + where(lanes);
-  throw Error(kind, loc, std::move(message));
+  throw Error(kind, loc, std::move(message), {}, cause);
 }
 
 }  // namespace tw::sim

@@ -115,7 +115,13 @@ class Warp {
   [[noreturn]] void fault(uint32_t lanes, fmt::format_string<Args...> text, Args&&... args) const {
     raise(ErrorKind::fault, lanes, tw::vformat(text, fmt::make_format_args(args...)));
   }
-  [[noreturn]] void raise(ErrorKind kind, uint32_t lanes, std::string message) const;
+  template <class... Args>
+  [[noreturn]] void fault(Cause cause, uint32_t lanes, fmt::format_string<Args...> text,
+                          Args&&... args) const {
+    raise(ErrorKind::fault, lanes, tw::vformat(text, fmt::make_format_args(args...)), cause);
+  }
+  [[noreturn]] void raise(ErrorKind kind, uint32_t lanes, std::string message,
+                          Cause cause = Cause::other) const;
   std::string role_and_lanes_of(const Fragment& f) const;
   std::string where(uint32_t lanes) const;  // "CTA (1, 0, 0), warp 4 (role mma), lane 0"
 
