@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "tilewright/sim/cluster.h"
@@ -44,7 +45,9 @@ class Diagnosis {
   const ptx::Instruction* instruction(uint32_t pc) const { return cluster_.grid.program.code.source[pc]; }
   std::string place(uint32_t pc) const;
   std::string role(uint32_t pc) const;
-  std::string name(const Warp& w) const;
+  std::string role(const Warp& w) const;
+  std::string name(const Warp& first, const Warp& last) const;
+  std::string name(const Warp& w) const { return name(w, w); }
   std::string names(std::vector<const Warp*> warps) const;
   std::string name(const Awaited& a) const;
   std::string describe(const Blocked& b) const;
@@ -93,34 +96,31 @@ std::string Diagnosis::role(uint32_t pc) const {
   return tw::format(" (role {})", all->roles[static_cast<size_t>(inst->role)]);
 }
 
-std::string Diagnosis::name(const Warp& w) const {
+std::string Diagnosis::role(const Warp& w) const {
   const Blocked* b = blocked(w);
-  const std::string who = cluster_.ctas.size() == 1
-                              ? tw::format("warp {}", w.index())
-                              : tw::format("warp {} of CTA rank {}", w.index(), w.cta().rank);
-  return who + role(b ? b->fragment->pc : w.exited_at());
+  return role(b ? b->fragment->pc : w.exited_at());
 }
 
-// "warps 0 to 3", "warp 1 of CTA rank 1"; neighbours of one role together.
+// "warp 4 (role mma)", "warps 0 to 3 of CTA rank 1": neighbours of one CTA and role.
+std::string Diagnosis::name(const Warp& first, const Warp& last) const {
+  std::string text = &first == &last ? tw::format("warp {}", first.index())
+                                     : tw::format("warps {} to {}", first.index(), last.index());
+  if (cluster_.ctas.size() > 1) text += tw::format(" of CTA rank {}", first.cta().rank);
+  return text + role(first);
+}
+
 std::string Diagnosis::names(std::vector<const Warp*> warps) const {
   std::sort(warps.begin(), warps.end(),
             [&](const Warp* a, const Warp* b) { return cluster_.position(*a) < cluster_.position(*b); });
   warps.erase(std::unique(warps.begin(), warps.end()), warps.end());
+  const auto follows = [&](const Warp& a, const Warp& b) {
+    return &a.cta() == &b.cta() && b.index() == a.index() + 1 && role(a) == role(b);
+  };
   std::string text;
   for (size_t i = 0; i < warps.size();) {
     size_t last = i;
-    const auto tail = [](const std::string& s) {
-      return s.substr(std::min(s.find_first_of("o(", 5), s.size()));
-    };
-    while (last + 1 < warps.size() && &warps[last + 1]->cta() == &warps[i]->cta() &&
-           warps[last + 1]->index() == warps[last]->index() + 1 &&
-           tail(name(*warps[last + 1])) == tail(name(*warps[i])))
-      ++last;
-    std::string one = name(*warps[i]);
-    if (last != i)
-      one = tw::format("warps {} to {}", warps[i]->index(), warps[last]->index()) +
-            one.substr(tw::format("warp {}", warps[i]->index()).size());
-    text += (text.empty() ? "" : ", ") + one;
+    while (last + 1 < warps.size() && follows(*warps[last], *warps[last + 1])) ++last;
+    text += (text.empty() ? "" : ", ") + name(*warps[i], *warps[last]);
     i = last + 1;
   }
   return text;
@@ -402,11 +402,11 @@ std::string Diagnosis::text() const {
   const std::vector<std::string> lines = waits();
   for (size_t i = 0; i < std::min(lines.size(), kMaxLines); ++i) text += "\n  " + lines[i];
   if (lines.size() > kMaxLines) text += tw::format("\n  and {} more", lines.size() - kMaxLines);
-  std::map<std::tuple<Object, const Cta*, uint32_t>, bool> told;
+  std::set<std::tuple<Object, const Cta*, uint32_t>> told;
   for (const Blocked& b : blocked_) {
     const Awaited& a = b.awaited;
     if (a.object == Object::none || told.size() >= kMaxLines) continue;
-    if (!told.emplace(std::tuple{a.object, a.cta, a.id}, true).second) continue;
+    if (!told.emplace(a.object, a.cta, a.id).second) continue;
     const std::vector<std::string> known = about(a);
     if (known.empty()) continue;
     const LoggedMBarrier* m = a.object == Object::mbarrier ? a.cta->find_mbarrier(a.id) : nullptr;
