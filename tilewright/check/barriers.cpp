@@ -46,8 +46,7 @@ void Checker::Scene::barrier(const BarrierEvent& e) {
     case Kind::arrive_drop:
     case Kind::complete_tx: arrive(e, b); break;
     case Kind::complete:
-      if (e.object != Object::mbarrier) break;
-      require_no_waiter(e, b);
+      if (e.object == Object::mbarrier) require_no_waiter(e, b);
       break;
     case Kind::passed: {
       auto it = b.phases.find(e.phase);

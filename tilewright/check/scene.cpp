@@ -49,6 +49,7 @@ Checker::Scene::Scene(Checker& owner, Launch& launch, sim::Cluster& cluster)
   for (size_t i = 0; i < cluster.ctas.size(); ++i)
     memories_.push_back({Shadow(cluster.ctas[i]->shared.size()),
                          Shadow(uint64_t{sim::TensorMemory::kLanes} * sim::TensorMemory::kColumns),
+                         View(actors_),
                          {}});
   visits_.resize(cluster.ctas.size());
   for (Visits& v : visits_) v.at_end = View(actors_);
@@ -374,23 +375,15 @@ void Checker::Scene::access(const sim::Warp& warp, const sim::Access& access) {
   const uint32_t id = stamps_.number(std::move(s));
   const ptx::Instruction* inst = instruction(warp.pc());
   const size_t operand = inst && !inst->operands.empty() && inst->operands[0].is<ptx::Address>() ? 0 : 1;
-  for (uint32_t rest = access.lanes; rest != 0;) {
-    // Lanes whose bytes follow each other count as one access.
-    const auto first = static_cast<uint32_t>(std::countr_zero(rest));
-    const uint64_t begin = access.addresses[first];
-    uint64_t end = begin;
-    for (uint32_t l = first; l < 32 && (rest >> l & 1) != 0 && access.addresses[l] == end; ++l) {
-      end += access.bytes;
-      rest &= rest - 1;
-    }
-    const auto bytes = static_cast<uint32_t>(end - begin);
+  each_run(access, [&](uint64_t begin, uint64_t size) {
+    const auto bytes = static_cast<uint32_t>(size);
     const auto at = cluster_.locate_or_null(static_cast<uint32_t>(begin), bytes);
-    if (!at.cta) continue;
+    if (!at.cta) return;
     require_inside(warp.pc(), operand, warp, write, *at.cta, at.offset, bytes, access.bytes);
     if (write) places_.write(warp, *at.cta, at.offset, bytes);
     if (at.cta != &warp.cta()) visits_[at.cta->rank].accesses[a.index] = {a.epoch, warp.pc()};
     touch(*at.cta, false, at.offset, bytes, id, a.view);
-  }
+  });
 }
 
 // Whether the pipeline of the current operation wrote just these columns last; then it follows itself, and
@@ -457,13 +450,25 @@ void Checker::Scene::tensor_memory(const sim::Warp& warp, int column, int column
   s.write = true;
   // A pair frees together, and neither may before what both did is over ("tcgen05.dealloc").
   const ptx::Instruction* inst = instruction(warp.pc());
-  s.atomic = inst && inst->has("dealloc") && inst->has("cta_group::2");
-  const bool pair = s.atomic;
+  const bool frees = inst && inst->has("dealloc"), pair = frees && inst->has("cta_group::2");
+  s.atomic = pair;
   const uint32_t id = stamps_.number(std::move(s));
   const auto take = [&](const sim::Cta& cta) {
-    memories(cta).accumulators.clear();
+    Memories& m = memories(cta);
+    m.accumulators.clear();
+    // Columns are given out when they have been given back: who takes them follows who had them.
+    View knows = a.view;
+    if (!frees) {
+      knows.join(m.freed);
+      knows.tensor.join(m.freed.tensor);
+    }
     touch(cta, true, static_cast<uint64_t>(column) * sim::TensorMemory::kLanes,
-          static_cast<uint64_t>(columns) * sim::TensorMemory::kLanes, id, a.view);
+          static_cast<uint64_t>(columns) * sim::TensorMemory::kLanes, id, knows);
+    if (frees) {
+      m.freed.join(a.view);
+      m.freed.tensor.join(a.view.tensor);
+      m.freed.tensor.set(a.index, a.epoch);
+    }
   };
   take(warp.cta());
   if (pair) take(*cluster_.ctas[warp.cta().rank ^ 1]);

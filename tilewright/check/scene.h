@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <bit>
 #include <map>
 #include <memory>
 #include <set>
@@ -18,6 +19,7 @@
 #include "tilewright/check/scope.h"
 #include "tilewright/check/shadow.h"
 #include "tilewright/sim/cluster.h"
+#include "tilewright/sim/lanes.h"
 
 namespace tw::check {
 
@@ -49,14 +51,13 @@ struct Parts {
 
 struct WarpKnowledge {
   Actor all, some;                            // all lanes; those that run alone
-  uint64_t joins = 0, changes = 0, seen = 0;  // of `all`, and what `some` has taken over
+  uint64_t changes = 0, seen = 0;             // of `all`, and what `some` has taken over
   uint32_t full = 0;                          // the lanes it started with
   uint32_t lanes = 0;                         // that execute the warp's present instruction
   uint64_t instructions = 0;                  // so far
   std::pair<uint64_t, const void*> released;  // the last instruction that did, and into which phase
   uint64_t init_fence = 0;                    // `instructions` at the last fence that publishes barriers
-  // cp.async: its commits, by which lanes, and what had been issued then.
-  CopyGroups copies, bulk;  // cp.async, and the bulk copies that complete by groups
+  CopyGroups copies, bulk;                    // cp.async, and the bulk copies that complete by groups
   // By scope: accesses that relaxed reads observed, which a fence of that scope acquires.
   std::array<Clock, kFenceScopes> pending;
   std::vector<Flags::Entry> observed;                             // of other clusters, likewise
@@ -69,6 +70,21 @@ struct WarpKnowledge {
   std::shared_ptr<Stream> tensor_loads = std::make_shared<Stream>(),
                           tensor_stores = std::make_shared<Stream>();
 };
+
+// f(begin, bytes) for the bytes of an access, where those of lanes that follow each other count as one run.
+template <class F>
+void each_run(const sim::Access& access, F f) {
+  for (uint32_t rest = access.lanes; rest != 0;) {
+    const auto first = static_cast<uint32_t>(std::countr_zero(rest));
+    const uint64_t begin = access.addresses[first];
+    uint64_t end = begin;
+    for (uint32_t l = first; l < sim::kLanes && (rest >> l & 1) != 0 && access.addresses[l] == end; ++l) {
+      end += access.bytes;
+      rest &= rest - 1;
+    }
+    f(begin, end - begin);
+  }
+}
 
 // What the threads and operations of one cluster know of each other.
 class Checker::Scene {
@@ -136,6 +152,7 @@ class Checker::Scene {
   };
   struct Memories {
     Shadow shared, tensor;
+    View freed;  // what those knew who gave tensor memory back
     std::vector<Accumulator> accumulators = {};
   };
 

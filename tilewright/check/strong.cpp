@@ -40,17 +40,9 @@ void Checker::Scene::access_global(const sim::Warp& warp, const sim::Access& acc
   s.warp_index = warp.index();
   s.elsewhere = a.view.elsewhere;
   const uint32_t id = global_.number(std::move(s));
-  for (uint32_t rest = access.lanes; rest != 0;) {
-    // Lanes whose bytes follow each other count as one access.
-    const auto first = static_cast<uint32_t>(std::countr_zero(rest));
-    const uint64_t begin = access.addresses[first];
-    uint64_t end = begin;
-    for (uint32_t l = first; l < 32 && (rest >> l & 1) != 0 && access.addresses[l] == end; ++l) {
-      end += access.bytes;
-      rest &= rest - 1;
-    }
-    touch_global({begin, end - begin, 0, 1, id, how.strong}, a.view);
-  }
+  each_run(access, [&](uint64_t begin, uint64_t bytes) {
+    touch_global({begin, bytes, 0, 1, id, how.strong}, a.view);
+  });
 }
 
 // The current operation without what its issuer knew, which takes most of the space.
