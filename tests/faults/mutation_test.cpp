@@ -6,26 +6,23 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <span>
 
-#include "kernels/registry.h"
 #include "tests/faults/equivalent.h"
+#include "tests/faults/gemm.h"
 #include "tests/faults/mutate.h"
 #include "tilewright/check/check.h"
-#include "tilewright/lower/lower.h"
-#include "tilewright/runtime/device.h"
 
 namespace tw {
 namespace {
 
 using testing::Family;
 
-struct Case {
-  std::string kernel, device;
+struct Case : faults::Case {
   Family family;
 };
 void PrintTo(const Case& c, std::ostream* out) {
-  *out << c.kernel << " on " << c.device << ", " << testing::name(c.family);
+  faults::PrintTo(c, out);
+  *out << ", " << testing::name(c.family);
 }
 
 enum class Outcome {
@@ -34,23 +31,9 @@ enum class Outcome {
   right,
 };
 
-// -2 to 2, at random.
-Tensor integers(Device& device, DType type, std::vector<int64_t> shape, std::string name, uint64_t seed) {
-  std::vector<float> values(static_cast<size_t>(shape[0] * shape[1]));
-  for (float& v : values) {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    v = static_cast<float>(static_cast<int>((seed >> 33) % 5) - 2);
-  }
-  Tensor t = device.tensor(type, std::move(shape), std::move(name));
-  t.upload(std::span<const float>(values));
-  return t;
-}
-
 // A product of small integers, whose result is exact in every order of summation.
-struct Product {
-  std::shared_ptr<Device> device;
-  Compiled kernel;
-  Tensor a, b, d;
+struct Product : faults::Gemm {
+  using Gemm::Gemm;
 
   // The report, and whether some schedule's result differs from `expected`.
   std::pair<check::CheckReport, bool> check(const Compiled& k, const std::vector<std::byte>* expected) {
@@ -58,12 +41,9 @@ struct Product {
     options.schedules = {"late", "eager", "random:1"};
     options.stop_at_first = true;
     bool differs = false;
-    const auto run = [&](const sim::RunOptions& sim) {
-      d.poison();
-      LaunchOptions launch;
-      launch.sim = sim;
-      launch.sim.instruction_limit = 2'000'000;
-      device->launch(k, {a, b, d}, launch);
+    const auto run = [&](sim::RunOptions sim) {
+      sim.instruction_limit = 2'000'000;
+      launch(k, sim);
       differs |= expected && d.download() != *expected;
     };
     check::CheckReport report = check::check(run, options);
@@ -88,16 +68,6 @@ struct Product {
   }
 };
 
-Product product(const Case& c, kernels::GemmShape s) {
-  s.sms = 2;
-  auto device = Device::open(c.device);
-  Compiled kernel = lower(kernels::gemm_kernel(c.kernel).build(s, device->target()));
-  Tensor a = integers(*device, s.dtype, {s.m, s.k}, "A", 1),
-         b = integers(*device, s.dtype, {s.n, s.k}, "B", 2);
-  Tensor d = device->tensor(s.dtype, {s.m, s.n}, "D");
-  return {std::move(device), std::move(kernel), std::move(a), std::move(b), std::move(d)};
-}
-
 // Several tiles for each worker, more chunks of K than stages. What one shape does not show, where a ring
 // happens to stand at the end, another does.
 std::vector<kernels::GemmShape> shapes(const Case& c) {
@@ -117,7 +87,7 @@ struct Suite {
 };
 
 Suite suite(const Case& c, const kernels::GemmShape& shape) {
-  Suite s{product(c, shape), {}, {}};
+  Suite s{Product(c, shape), {}, {}};
   s.mutations = testing::mutations(s.entry(), c.family);
   const check::CheckReport whole = s.product.check(s.product.kernel, nullptr).first;
   EXPECT_EQ(whole.verdict, check::Verdict::clean) << check::to_text(whole);
@@ -162,18 +132,13 @@ TEST_P(Mutation, NoneIsMissed) {
 
 std::vector<Case> cases() {
   std::vector<Case> out;
-  for (const char* step :
-       {"gemm.step4", "gemm.step5", "gemm.step6", "gemm.step7", "gemm.step8", "gemm.step9"})
-    for (const char* device : {"sim:b200", "sim:h200"})
-      for (const Family f : testing::kFamilies) out.push_back({step, device, f});
+  for (const faults::Case& c : faults::ladder_cases())
+    for (const Family f : testing::kFamilies) out.push_back({c, f});
   return out;
 }
 
 INSTANTIATE_TEST_SUITE_P(Ladder, Mutation, ::testing::ValuesIn(cases()), [](const auto& tested) {
-  std::string name =
-      tested.param.kernel + "_" + tested.param.device.substr(4) + "_" + testing::name(tested.param.family);
-  std::replace(name.begin(), name.end(), '.', '_');
-  return name;
+  return faults::test_name(tested.param) + "_" + testing::name(tested.param.family);
 });
 
 }  // namespace

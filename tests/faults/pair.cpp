@@ -73,6 +73,7 @@ void expect_refused(const Pair& p) {
 
 void expect_named(const Pair& p) {
   if (p.kind() == "refused") return expect_refused(p);
+  EXPECT_NE(p.message_part(), "") << p.path << " does not say what the message holds";
   const check::CheckReport report = check_pair(p, Variant::faulty);
   EXPECT_EQ(report.verdict, check::Verdict::faults) << check::to_text(report);
   EXPECT_TRUE(std::any_of(report.faults.begin(), report.faults.end(),

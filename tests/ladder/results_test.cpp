@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/registry.h"
+#include "tests/ladder/sizes.h"
 #include "tilewright/base/error.h"
 #include "tilewright/base/format.h"
 #include "tilewright/lower/lower.h"
@@ -17,25 +18,9 @@ namespace {
 
 using kernels::GemmShape;
 
-struct Case {
-  const char* kernel;
-  int64_t m, n, k;
-};
-// Shapes a step can do: its own tile, K of one to several chunks, wide and tall grids.
-constexpr Case kCases[] = {
-    {"gemm.step1", 128, 128, 64},  {"gemm.step2", 128, 128, 64},    {"gemm.step2", 128, 128, 128},
-    {"gemm.step2", 128, 128, 704}, {"gemm.step3", 128, 128, 64},    {"gemm.step3", 256, 128, 192},
-    {"gemm.step3", 128, 384, 64},  {"gemm.step3", 384, 256, 320},   {"gemm.step4", 128, 128, 64},
-    {"gemm.step4", 200, 136, 200}, {"gemm.step4", 1, 72, 8},        {"gemm.step5", 200, 136, 200},
-    {"gemm.step5", 130, 264, 64},  {"gemm.step6", 200, 136, 200},   {"gemm.step6", 1500, 1800, 136},
-    {"gemm.step7", 200, 136, 200}, {"gemm.step7", 1500, 1800, 136}, {"gemm.step7", 64, 64, 1024},
-    {"gemm.step8", 200, 136, 200}, {"gemm.step8", 1500, 1800, 136}, {"gemm.step8", 64, 64, 1024},
-    {"gemm.step9", 200, 136, 200}, {"gemm.step9", 1500, 1800, 136}, {"gemm.step9", 64, 64, 1024},
-    {"gemm", 200, 136, 200},       {"gemm", 1500, 1800, 136},       {"gemm", 64, 64, 1024},
-};
 constexpr const char* kSchedules[] = {"eager", "late", "random:1", "random:2", "random:3"};
 
-class Ladder : public ::testing::TestWithParam<std::tuple<Case, const char*, DType>> {};
+class Ladder : public ::testing::TestWithParam<std::tuple<LadderSize, const char*, DType>> {};
 
 TEST_P(Ladder, GivesTheProductOnEverySchedule) {
   const auto& [c, device_name, dtype] = GetParam();
@@ -78,7 +63,7 @@ std::string case_name(const ::testing::TestParamInfo<Ladder::ParamType>& tested)
 }
 
 INSTANTIATE_TEST_SUITE_P(AllSteps, Ladder,
-                         ::testing::Combine(::testing::ValuesIn(kCases),
+                         ::testing::Combine(::testing::ValuesIn(kLadderSizes),
                                             ::testing::Values("sim:h200", "sim:b200", "cuda:0"),
                                             ::testing::Values(DType::f16, DType::bf16)),
                          case_name);
