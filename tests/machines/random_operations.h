@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -11,16 +12,10 @@
 // so that any part of a sequence is a sequence too: what fails can be shrunk.
 namespace tw::machines {
 
-// SplitMix64 (G. Steele et al., "Fast splittable pseudorandom number generators", 2014).
 class Random {
  public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-  uint64_t bits() {
-    uint64_t z = (state_ += 0x9E3779B97F4A7C15u);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-  }
+  explicit Random(uint64_t seed) : engine_(seed) {}
+  uint64_t bits() { return engine_(); }
   uint32_t below(uint64_t n) { return static_cast<uint32_t>((bits() >> 11) % n); }
   bool one_in(uint32_t n) { return below(n) == 0; }
   template <class T>
@@ -29,7 +24,7 @@ class Random {
   }
 
  private:
-  uint64_t state_;
+  std::mt19937_64 engine_;  // the same everywhere, unlike the library's distributions
 };
 
 // Runs a sequence on both; "" when they agree, else what they disagree about.
