@@ -62,7 +62,7 @@ void add_row(report::Table& table, const Line& line) {
   if (line.outcome) {
     const Comparison& c = *line.outcome->comparison;
     row.insert(row.end(), {report::scientific(c.error), report::scientific(c.error_rounded),
-                           line.right() ? "right" : "WRONG", check::name(line.checked.verdict),
+                           line.right() ? "right" : "WRONG", check::summary(line.checked),
                            report::seconds(line.outcome->launch.seconds)});
   } else {
     row.insert(row.end(), {"", "", "FAILED", "", ""});
@@ -108,7 +108,7 @@ void demo(Session& session, const std::vector<std::string>& on) {
   print(table.text(report::style_for(stdout)));
   for (const Line& l : lines)
     if (!l.outcome) print(format("\n{} on {}:\n{}\n", l.kernel->name, l.device, l.error));
-    else if (!l.good())
+    else if (!l.good() || !l.checked.remarks.empty())
       print(format("\n{} on {}:\n{}", l.kernel->name, l.device, check::to_text(l.checked, SourceQuotes())));
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   print(format(

@@ -1,6 +1,7 @@
 #include "tools/gemm_check.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tilewright/base/format.h"
 #include "tilewright/check/check.h"
@@ -54,22 +55,67 @@ ordered_json sarif_location(const SourceLoc& loc, const std::string& message) {
   return j;
 }
 
+ordered_json to_json(const std::vector<check::Fault>& faults) {
+  auto all = ordered_json::array();
+  for (const check::Fault& f : faults) {
+    auto notes = ordered_json::array();
+    for (const Note& n : f.notes) notes.push_back({{"message", n.message}, {"at", place(n.loc)}});
+    all.push_back({{"kind", check::name(f.kind)},
+                   {"message", f.message},
+                   {"at", place(f.loc)},
+                   {"notes", notes},
+                   {"schedule", f.schedule},
+                   {"explained_in", check::page(f.kind)}});
+  }
+  return all;
+}
+
+// The results of a SARIF run, and the rules that they name.
+class Sarif {
+ public:
+  void add(const check::Fault& f);
+  ordered_json file() const;
+
+ private:
+  void add_rule(check::FaultKind kind);
+  std::set<check::FaultKind> known_;
+  ordered_json results_ = ordered_json::array(), rules_ = ordered_json::array();
+};
+
+void Sarif::add_rule(check::FaultKind kind) {
+  if (known_.insert(kind).second)
+    rules_.push_back({{"id", check::name(kind)}, {"help", {{"text", "see " + check::page(kind)}}}});
+}
+
+void Sarif::add(const check::Fault& f) {
+  add_rule(f.kind);
+  const bool remark = check::severity(f.kind) == check::Severity::remark;
+  ordered_json r{{"ruleId", check::name(f.kind)}, {"level", remark ? "note" : "error"}};
+  std::string text = f.message;
+  auto related = ordered_json::array();
+  for (const Note& n : f.notes) {
+    if (n.loc) related.push_back(sarif_location(n.loc, n.message));
+    else text += "\n" + n.message;
+  }
+  r["message"] = {{"text", text}};
+  if (f.loc) r["locations"] = ordered_json::array({sarif_location(f.loc, "")});
+  if (!related.empty()) r["relatedLocations"] = related;
+  results_.push_back(std::move(r));
+}
+
+ordered_json Sarif::file() const {
+  return {{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+          {"version", "2.1.0"},
+          {"runs", ordered_json::array({{{"tool", {{"driver", {{"name", "tilewright"}, {"rules", rules_}}}}},
+                                         {"results", results_}}})}};
+}
+
 }  // namespace
 
 ordered_json to_json(const check::CheckReport& report) {
-  auto faults = ordered_json::array();
-  for (const check::Fault& f : report.faults) {
-    auto notes = ordered_json::array();
-    for (const Note& n : f.notes) notes.push_back({{"message", n.message}, {"at", place(n.loc)}});
-    faults.push_back({{"kind", check::name(f.kind)},
-                      {"message", f.message},
-                      {"at", place(f.loc)},
-                      {"notes", notes},
-                      {"schedule", f.schedule},
-                      {"explained_in", check::page(f.kind)}});
-  }
   ordered_json j{{"verdict", check::name(report.verdict)},
-                 {"faults", faults},
+                 {"faults", to_json(report.faults)},
+                 {"remarks", to_json(report.remarks)},
                  {"not_checked", report.not_checked},
                  {"schedules", report.schedules}};
   if (const auto& e = report.exploration)
@@ -82,30 +128,10 @@ ordered_json to_json(const check::CheckReport& report) {
 }
 
 ordered_json to_sarif(const check::CheckReport& report) {
-  auto results = ordered_json::array(), rules = ordered_json::array();
-  std::vector<std::string> known;
-  for (const check::Fault& f : report.faults) {
-    const std::string rule = check::name(f.kind);
-    if (std::find(known.begin(), known.end(), rule) == known.end()) {
-      known.push_back(rule);
-      rules.push_back({{"id", rule}, {"help", {{"text", "see " + check::page(f.kind)}}}});
-    }
-    ordered_json r{{"ruleId", rule}, {"level", "error"}};
-    std::string text = f.message;
-    auto related = ordered_json::array();
-    for (const Note& n : f.notes) {
-      if (n.loc) related.push_back(sarif_location(n.loc, n.message));
-      else text += "\n" + n.message;
-    }
-    r["message"] = {{"text", text}};
-    if (f.loc) r["locations"] = ordered_json::array({sarif_location(f.loc, "")});
-    if (!related.empty()) r["relatedLocations"] = related;
-    results.push_back(std::move(r));
-  }
-  return {{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
-          {"version", "2.1.0"},
-          {"runs", ordered_json::array({{{"tool", {{"driver", {{"name", "tilewright"}, {"rules", rules}}}}},
-                                         {"results", results}}})}};
+  Sarif sarif;
+  for (const check::Fault& f : report.faults) sarif.add(f);
+  for (const check::Fault& f : report.remarks) sarif.add(f);
+  return sarif.file();
 }
 
 }  // namespace tw::tools

@@ -261,6 +261,45 @@ TEST_F(Tw, CheckFindsTheLadderClean) {
   expect_misuse("check gemm.step9 --on sim:b200 --schedules sometimes", "random:SEED");
 }
 
+TEST_F(Tw, ARemarkLeavesTheVerdictClean) {
+  const auto kernel = folder_ / "k.ptx", launch = folder_ / "l.json", sarif = folder_ / "report.sarif";
+  std::ofstream(launch) << R"({"block": [64]})";
+  std::ofstream(kernel) << R"(.version 8.7
+.target sm_100a
+.address_size 64
+.visible .entry k() {
+  .shared .align 4 .b32 slot;
+  .reg .b32 %t, %a;
+  .reg .pred %second;
+  mov.u32 %t, %tid.x;
+  setp.ge.u32 %second, %t, 32;
+  @!%second tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 32;
+  tcgen05.fence::before_thread_sync;
+  bar.sync 0;
+  tcgen05.fence::after_thread_sync;
+  ld.shared.u32 %a, [slot];
+  @%second tcgen05.dealloc.cta_group::1.sync.aligned.b32 %a, 32;
+  ret;
+}
+)";
+  const std::string command = "check '" + kernel.string() + "' --launch '" + launch.string() + "'";
+  const Outcome text = tw(command + " --schedules late --sarif '" + sarif.string() + "'");
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_NE(text.out.find("k.ptx:15:3: remark: freed by another warp: warp 1 gives back"), std::string::npos)
+      << text.out;
+  EXPECT_NE(text.out.find("see docs/faults/freed-by-another-warp.md\nclean, 1 remark (schedules late)\n"),
+            std::string::npos)
+      << text.out;
+  const json j = tw_json(command);
+  EXPECT_EQ(j["verdict"], "clean");
+  EXPECT_TRUE(j["faults"].empty());
+  ASSERT_EQ(j["remarks"].size(), 1u);
+  EXPECT_EQ(j["remarks"][0]["kind"], "freed by another warp");
+  const json result = json::parse(slurp(sarif))["runs"][0]["results"][0];
+  EXPECT_EQ(result["level"], "note");
+  EXPECT_EQ(result["ruleId"], "freed by another warp");
+}
+
 TEST_F(Tw, RunSaysWhenItDidNotVerify) {
   const Outcome o = tw("run gemm.step1 --on sim:h200 --no-verify");
   EXPECT_EQ(o.code, 0) << o.err;

@@ -29,6 +29,7 @@ class Clean : public ::testing::TestWithParam<Case> {
         check::check([&](const sim::RunOptions& sim) { gemm.launch(sim); }, options);
     EXPECT_EQ(report.verdict, check::Verdict::clean)
         << format("{} x {} x {}\n", s.m, s.n, s.k) << check::to_text(report);
+    EXPECT_TRUE(report.remarks.empty()) << check::to_text(report);
   }
 };
 

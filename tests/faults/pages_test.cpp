@@ -32,6 +32,7 @@ TEST_P(Pages, ShowAWrongAndARightKernel) {
   ASSERT_TRUE(in) << path << " shows no kernel";
   const Pair p = read_pair(in, path, "```");
   EXPECT_EQ(p.kind(), kind);
+  EXPECT_EQ(p.remark(), check::severity(GetParam()) == check::Severity::remark);
   expect_named(p);
   expect_clean(p);
   expect_assembles(p);

@@ -9,8 +9,10 @@ TABLE = HERE / "../../docs/faults.md"
 
 
 def expectation(path):
-    kind = re.search(r"^// expect: ([^:\n]*)", path.read_text(), re.M)
-    return kind.group(1) if kind else "clean"
+    kind = re.search(r"^// (expect|remark): ([^:\n]*)", path.read_text(), re.M)
+    if not kind:
+        return "clean"
+    return ("remark: " if kind.group(1) == "remark" else "") + kind.group(2)
 
 
 def where(fault):

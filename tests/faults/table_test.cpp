@@ -95,7 +95,7 @@ TEST(FaultTable, WhatItNamesIsThere) {
       std::ifstream in(path);
       const Pair p = read_pair(in, path);
       EXPECT_TRUE(row.links[i].text.starts_with(row.id + "_")) << row.links[i].text;
-      EXPECT_EQ(row.kinds[i], p.control() ? "clean" : p.kind()) << path;
+      EXPECT_EQ(row.kinds[i], p.control() ? "clean" : (p.remark() ? "remark: " : "") + p.kind()) << path;
     }
   }
 }

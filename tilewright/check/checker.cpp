@@ -92,7 +92,8 @@ CheckReport Checker::report() const {
   std::vector<std::pair<Place, const Fault*>> in_order;
   for (const auto& [key, entry] : faults_) in_order.emplace_back(entry.first, &entry.second);
   std::sort(in_order.begin(), in_order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (const auto& [place, fault] : in_order) r.faults.push_back(*fault);
+  for (const auto& [place, fault] : in_order)
+    (severity(fault->kind) == Severity::remark ? r.remarks : r.faults).push_back(*fault);
   r.not_checked.assign(unchecked_.begin(), unchecked_.end());
   r.verdict = !r.faults.empty()        ? Verdict::faults
               : !r.not_checked.empty() ? Verdict::incomplete

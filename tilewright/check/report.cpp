@@ -1,5 +1,6 @@
 #include "tilewright/check/report.h"
 
+#include <algorithm>
 #include <set>
 
 #include "tilewright/base/format.h"
@@ -34,9 +35,19 @@ const char* name(FaultKind k) {
     case FaultKind::election: return "missing election";
     case FaultKind::overwritten: return "live barrier overwritten";
     case FaultKind::named_barrier: return "named barrier misused";
+    case FaultKind::freed_elsewhere: return "freed by another warp";
   }
   return "?";
 }
+
+Severity severity(FaultKind k) {
+  switch (k) {
+    case FaultKind::freed_elsewhere: return Severity::remark;
+    default: return Severity::fault;
+  }
+}
+
+const char* name(Severity s) { return s == Severity::remark ? "remark" : "fault"; }
 
 std::string page(FaultKind k) {
   std::string file = name(k);
@@ -62,25 +73,35 @@ std::string to_text(const Exploration& e) {
 
 }  // namespace
 
+std::string summary(const CheckReport& report) {
+  const size_t n = report.remarks.size();
+  if (n == 0) return name(report.verdict);
+  return format("{}, {} remark{}", name(report.verdict), n, n == 1 ? "" : "s");
+}
+
 std::string to_text(const CheckReport& report, const std::function<std::string(const SourceLoc&)>& quote) {
   const auto source = [&](const SourceLoc& loc) { return quote && loc ? quote(loc) : std::string(); };
   std::string text;
   std::set<std::string> pages;
-  for (const Fault& f : report.faults) {
-    text += format("{}{}: {}\n", f.loc ? to_string(f.loc) + ": " : "", name(f.kind), f.message);
+  const auto say = [&](const Fault& f) {
+    const bool remark = severity(f.kind) == Severity::remark;
+    text += format("{}{}{}: {}\n", f.loc ? to_string(f.loc) + ": " : "", remark ? "remark: " : "",
+                   name(f.kind), f.message);
     text += source(f.loc);
     for (const Note& n : f.notes)
       text += format("  {}note: {}\n", n.loc ? to_string(n.loc) + ": " : "", n.message) + source(n.loc);
     text += f.schedule.starts_with("order ") ? format("  note: found in {}\n", f.schedule)
                                              : format("  note: found under schedule {}\n", f.schedule);
     pages.insert(page(f.kind));
-  }
+  };
+  std::for_each(report.faults.begin(), report.faults.end(), say);
+  std::for_each(report.remarks.begin(), report.remarks.end(), say);
   for (const std::string& p : pages) text += format("see {}\n", p);
   for (const std::string& what : report.not_checked) text += format("not checked: {}\n", what);
   if (report.exploration) text += to_text(*report.exploration);
   std::string schedules;
   for (const std::string& s : report.schedules) schedules += (schedules.empty() ? "" : ", ") + s;
-  return text + format("{} (schedules {})\n", name(report.verdict), schedules);
+  return text + format("{} (schedules {})\n", summary(report), schedules);
 }
 
 }  // namespace tw::check

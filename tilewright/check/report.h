@@ -34,8 +34,19 @@ enum class FaultKind : uint8_t {
   election,       // lanes each do what one of them should
   overwritten,    // data over a live mbarrier
   named_barrier,  // an arrival may count for the wrong use of a named barrier
+  // Remarks:
+  freed_elsewhere,  // tensor memory is given back by another warp than the one that allocated it
 };
 const char* name(FaultKind k);
+
+enum class Severity : uint8_t {
+  fault,  // the verdict is `faults`
+  // The PTX ISA does not promise it, or it is disputed, but kernels that work do it: said, and the verdict
+  // stays what it is.
+  remark,
+};
+Severity severity(FaultKind k);
+const char* name(Severity s);
 // The page that explains the kind, from the project's root: "docs/faults/race.md".
 std::string page(FaultKind k);
 
@@ -60,11 +71,14 @@ struct Exploration {
 struct CheckReport {
   Verdict verdict = Verdict::clean;
   std::vector<Fault> faults;
+  std::vector<Fault> remarks;            // of that severity
   std::vector<std::string> not_checked;  // why the verdict is incomplete
   std::vector<std::string> schedules;    // that ran
   std::optional<Exploration> exploration;
 };
 
+// "clean", or "clean, 2 remarks".
+std::string summary(const CheckReport& report);
 // quote(loc), where given, shows the source line below the sentence that names it.
 std::string to_text(const CheckReport& report,
                     const std::function<std::string(const SourceLoc&)>& quote = nullptr);

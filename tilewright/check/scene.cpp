@@ -37,6 +37,7 @@ Checker::Scene::Scene(Checker& owner, Launch& launch, sim::Cluster& cluster)
       byte_counts_(reporter()),
       elections_(reporter()),
       places_(reporter(), cluster.ctas.size()),
+      allocations_(reporter()),
       registers_(cluster.grid.program.code.source),
       origins_(cluster.grid.program),
       global_(launch.extent()) {
@@ -451,6 +452,7 @@ void Checker::Scene::tensor_memory(const sim::Warp& warp, int column, int column
   // A pair frees together, and neither may before what both did is over ("tcgen05.dealloc").
   const ptx::Instruction* inst = instruction(warp.pc());
   const bool frees = inst && inst->has("dealloc"), pair = frees && inst->has("cta_group::2");
+  frees ? allocations_.given_back(warp, column) : allocations_.given(warp, column);
   s.atomic = pair;
   const uint32_t id = stamps_.number(std::move(s));
   const auto take = [&](const sim::Cta& cta) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tilewright/check/address_origins.h"
+#include "tilewright/check/allocations.h"
 #include "tilewright/check/checker.h"
 #include "tilewright/check/global.h"
 #include "tilewright/check/groups.h"
@@ -223,6 +224,7 @@ class Checker::Scene {
   const ByteCounts byte_counts_;
   const Elections elections_;
   BarrierPlaces places_;
+  TensorAllocations allocations_;
   const SharedRegisters registers_;
   const AddressOrigins origins_;
   SemanticsTable semantics_;
