@@ -19,17 +19,21 @@ class Clock {
     at_[actor] = std::max(at_[actor], epoch);
   }
   void reset(size_t actor, uint32_t epoch) {
+    if (epoch == (*this)[actor]) return;
     grow(actor + 1);
     at_[actor] = epoch;
   }
-  bool covers(const Clock& other) const {
+  // `begin`: as for join().
+  bool covers(const Clock& other, size_t begin = 0) const {
     for (size_t i = 0; i < other.at_.size(); ++i)
-      if (other.at_[i] > (*this)[i]) return false;
+      if (other.at_[i] > (*this)[begin + i]) return false;
     return true;
   }
-  void join(const Clock& other) {
-    grow(other.at_.size());
-    for (size_t i = 0; i < other.at_.size(); ++i) at_[i] = std::max(at_[i], other.at_[i]);
+  // `begin`: the other's first actor is this one's at that place.
+  void join(const Clock& other, size_t begin = 0) {
+    grow(begin + other.at_.size());
+    uint32_t* at = at_.data() + begin;
+    for (size_t i = 0; i < other.at_.size(); ++i) at[i] = std::max(at[i], other.at_[i]);
   }
 
  private:

@@ -45,16 +45,16 @@ Elsewhere merged(const Elsewhere& a, const Elsewhere& b) {
   return fresh ? both : a;
 }
 
-Elsewhere proxied(const Elsewhere& a) {
+Elsewhere proxied(const Elsewhere& a, size_t global) {
   if (!a) return a;
   auto out = std::make_shared<ElsewhereMap>();
   for (const auto& [cluster, known] : *a) {
-    if (known->proxied.covers(known->ordinary)) {
+    if (known->proxied.covers(known->ordinary, global)) {
       out->emplace_back(cluster, known);
       continue;
     }
     auto seen = std::make_shared<Known>(*known);
-    seen->proxied.join(seen->ordinary);
+    seen->proxied.join(seen->ordinary, global);
     out->emplace_back(cluster, std::move(seen));
   }
   return out;

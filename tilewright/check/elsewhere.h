@@ -19,8 +19,9 @@ using ElsewhereMap = std::vector<std::pair<uint64_t, std::shared_ptr<const Known
 using Elsewhere = std::shared_ptr<const ElsewhereMap>;
 
 Elsewhere merged(const Elsewhere& a, const Elsewhere& b);
-// The same after a proxy fence: all that is known is visible to the async proxy.
-Elsewhere proxied(const Elsewhere& a);
+// The same after a proxy fence of global memory: all that is known of it is visible to the async proxy.
+// `global`: as in Spaces; all clusters of a launch are alike.
+Elsewhere proxied(const Elsewhere& a, size_t global);
 const Known* find(const Elsewhere& a, uint64_t cluster);
 
 }  // namespace tw::check

@@ -1,5 +1,6 @@
 #include "tilewright/check/global.h"
 
+#include "tilewright/base/math.h"
 #include "tilewright/sim/cluster.h"
 #include "tilewright/sim/global_memory_impl.h"
 
@@ -18,7 +19,10 @@ uint32_t GlobalTouches::number(GlobalStamp s) {
 }
 
 Checker::Launch::Launch(Checker& owner, const sim::Grid& grid)
-    : owner_(owner), grid_(grid), shadow_(extent()) {}
+    : spaces(2 * size_t{grid.cluster_ctas} * ceil_div(grid.cta_threads, 32u), grid.cluster_ctas),
+      owner_(owner),
+      grid_(grid),
+      shadow_(extent()) {}
 
 PagedShadow::Extent Checker::Launch::extent() const {
   return [&memory = grid_.memory.impl()](uint64_t address) -> std::pair<uint64_t, uint64_t> {
@@ -123,7 +127,7 @@ Order Checker::Launch::order(const GlobalStamp& earlier, const GlobalStamp& late
   if (!known) return Order::unordered;
   if (earlier.op) return earlier.op->over(!earlier.write, known->caused) ? Order::ordered : Order::unordered;
   if (earlier.epoch > known->ordinary[earlier.actor]) return Order::unordered;
-  if (later.proxy != Proxy::generic && earlier.epoch > known->proxied[earlier.actor])
+  if (later.proxy != Proxy::generic && earlier.epoch > known->proxied[spaces.global() + earlier.actor])
     return later.proxy == Proxy::async ? Order::no_proxy_fence : Order::no_map_fence;
   return Order::ordered;
 }
@@ -182,8 +186,9 @@ void Checker::Launch::report(Order how, const GlobalStamp& earlier, const Global
         "another CTA",
         place, what);
     advice =
-        "fence.proxy.async by the threads that accessed it before they release, or behind the acquire "
-        "(PTX ISA, \"Async proxy\")";
+        "fence.proxy.async or fence.proxy.async.global by the threads that accessed it before they release, "
+        "or "
+        "behind the acquire (PTX ISA, \"Async proxy\"); one for shared memory orders no global memory";
   } else if (narrow) {
     f.kind = FaultKind::scope;
     f.message =

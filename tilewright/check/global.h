@@ -11,6 +11,7 @@
 #include "tilewright/check/flags.h"
 #include "tilewright/check/history.h"
 #include "tilewright/check/paged.h"
+#include "tilewright/check/spaces.h"
 #include "tilewright/sim/grid.h"
 
 // Global memory: what a cluster does to it, and what the clusters of a launch do to each other.
@@ -45,6 +46,7 @@ class Checker::Launch {
  public:
   Launch(Checker& owner, const sim::Grid& grid);
 
+  const Spaces spaces;  // of each of its clusters
   Flags flags;
   bool single() const { return grid_.clusters == 1; }
   PagedShadow::Extent extent() const;

@@ -119,7 +119,8 @@ TEST(Elsewhere, MergesByCluster) {
   EXPECT_EQ(find(b, 2)->ordinary[1], 6u);
   EXPECT_EQ(find(b, 7)->ordinary[1], 1u);
   EXPECT_EQ(find(b, 3), nullptr);
-  EXPECT_EQ(find(proxied(b), 2)->proxied[1], 6u);
+  EXPECT_EQ(find(proxied(b, 4), 2)->proxied[4 + 1], 6u);  // behind the parts of shared memory
+  EXPECT_EQ(find(proxied(b, 4), 2)->proxied[1], 0u);
 }
 
 // ---- several CTAs on several host threads ----

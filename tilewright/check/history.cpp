@@ -7,13 +7,13 @@
 namespace tw::check {
 namespace {
 
-Order after_operation(const Stamp& earlier, const Stamp& later, const View& view) {
+Order after_operation(const Stamp& earlier, const Stamp& later, const View& view, size_t space) {
   const Operation& op = *earlier.op;
   if (later.op && op.pipeline && later.op->pipeline == op.pipeline) return Order::ordered;
   if (!op.over(!earlier.write, view.caused)) return Order::unordered;
   // cp.async and st.async belong to the generic proxy: what they wrote is handed on like what threads wrote.
   if (earlier.proxy == Proxy::generic && later.proxy == Proxy::async &&
-      !op.over(!earlier.write, view.proxied))
+      !op.over(!earlier.write, view.proxied, space))
     return Order::no_proxy_fence;
   // "tcgen05.fence": operations on tensor memory follow those of other threads only behind a fence.
   if (earlier.proxy == Proxy::tensor && later.proxy == Proxy::tensor && earlier.warp != later.warp &&
@@ -22,17 +22,17 @@ Order after_operation(const Stamp& earlier, const Stamp& later, const View& view
   // tcgen05, "Shared Memory Accesses": unlike those of copies and wgmma ("Async proxy"), its completion
   // implies no proxy fence.
   if (op.keeps_proxy && earlier.proxy == Proxy::async && later.proxy == Proxy::generic && !later.op &&
-      !op.over(!earlier.write, view.returned))
+      !op.over(!earlier.write, view.returned, space))
     return Order::no_proxy_fence;
   return Order::ordered;
 }
 
 }  // namespace
 
-bool Operation::over(bool reads_only, const Clock& knows) const {
+bool Operation::over(bool reads_only, const Clock& knows, size_t begin) const {
   for (const auto& part : parts)
-    if (!part->over(index, knows, lanes)) return false;
-  return !parts.empty() || (reads_only && read ? read : done)->over(index, knows, lanes);
+    if (!part->over(index, knows, lanes, begin)) return false;
+  return !parts.empty() || (reads_only && read ? read : done)->over(index, knows, lanes, begin);
 }
 
 void Stream::keep(const std::vector<uint64_t>& indices) {
@@ -95,8 +95,8 @@ void Stamps::prune(const std::vector<Shadow*>& shadows) {
   limit_ = std::max(limit_, 2 * all_.size());
 }
 
-Order order(const Stamp& earlier, const Stamp& later, const View& view) {
-  if (earlier.op) return after_operation(earlier, later, view);
+Order order(const Stamp& earlier, const Stamp& later, const View& view, size_t space) {
+  if (earlier.op) return after_operation(earlier, later, view, space);
   // "fence.proxy.tensormap": what threads wrote is no tensor map for the copy engine before an acquire.
   const bool map = later.proxy == Proxy::tensor_map && earlier.write;
   const Order known = map && earlier.epoch > view.maps[earlier.actor] ? Order::no_map_fence : Order::ordered;
@@ -110,7 +110,7 @@ Order order(const Stamp& earlier, const Stamp& later, const View& view) {
   if (later.proxy == Proxy::tensor && earlier.epoch > view.tensor[earlier.actor])
     return Order::no_tensor_fence;
   // "Async proxy": what threads did becomes visible to it by a fence.
-  if (later.proxy == Proxy::async && earlier.epoch > view.proxied[earlier.actor])
+  if (later.proxy == Proxy::async && earlier.epoch > view.proxied[space + earlier.actor])
     return Order::no_proxy_fence;
   return known;
 }

@@ -21,10 +21,12 @@ class Stream {
         seen_.back().lanes != lanes)
       seen_.push_back({actor, epoch, lanes, up_to});
   }
-  // Whether someone learned that operation `index` is over, early enough for `knows` to follow.
-  bool over(uint64_t index, const Clock& knows, uint32_t lanes = 1) const {
+  // Whether someone learned that operation `index` is over, early enough for `knows`, whose first actor is at
+  // `begin`, to follow.
+  bool over(uint64_t index, const Clock& knows, uint32_t lanes = 1, size_t begin = 0) const {
     for (size_t i = seen_.size(); i-- > 0;) {
-      if (seen_[i].up_to >= index && seen_[i].epoch <= knows[seen_[i].actor]) lanes &= ~seen_[i].lanes;
+      if (seen_[i].up_to >= index && seen_[i].epoch <= knows[begin + seen_[i].actor])
+        lanes &= ~seen_[i].lanes;
       if (lanes == 0) return true;
     }
     return false;
@@ -59,8 +61,8 @@ struct Operation {
   bool keeps_proxy = false;        // its end gives nothing back to threads; a proxy fence must
   const void* pipeline = nullptr;  // operations of one pipeline follow each other by themselves
 
-  // Whether it is over, in its reads or altogether, for one who knows this much.
-  bool over(bool reads_only, const Clock& knows) const;
+  // Whether it is over, in its reads or altogether, for one who knows this much (see Stream).
+  bool over(bool reads_only, const Clock& knows, size_t begin = 0) const;
 };
 
 // The operations of a cluster that something still refers to.
@@ -110,7 +112,7 @@ class Stamps {
 enum class Order : uint8_t { ordered, unordered, narrow, no_proxy_fence, no_tensor_fence, no_map_fence };
 
 // Whether `earlier`, which happened before in this run, comes first in every run, for an access that knows
-// `view`.
-Order order(const Stamp& earlier, const Stamp& later, const View& view);
+// `view`. `space`: of the memory that both access, as in Spaces.
+Order order(const Stamp& earlier, const Stamp& later, const View& view, size_t space);
 
 }  // namespace tw::check

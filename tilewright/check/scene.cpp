@@ -33,7 +33,8 @@ Checker::Scene::Scene(Checker& owner, Launch& launch, sim::Cluster& cluster)
     : owner_(owner),
       launch_(launch),
       cluster_(cluster),
-      actors_(2 * cluster.warps.size()),
+      actors_(launch.spaces.actors()),
+      spaces_(launch.spaces),
       byte_counts_(reporter()),
       elections_(reporter()),
       places_(reporter(), cluster.ctas.size()),
@@ -74,11 +75,13 @@ Actor& Checker::Scene::actor(const sim::Warp& warp, uint32_t lanes) {
   if (w.seen != w.changes) {
     View& mine = w.some.view;
     const uint32_t other = w.all.index;
-    const uint32_t ordinary = mine.ordinary[other], proxied = mine.proxied[other];
+    const uint32_t ordinary = mine.ordinary[other];
+    std::array<uint32_t, Spaces::kMost> proxied{};
+    for (size_t s = 0; s < spaces_.count(); ++s) proxied[s] = mine.proxied[spaces_.begin(s) + other];
     mine.join(w.all.view);
     mine.tensor.join(w.all.view.tensor);
     mine.ordinary.reset(other, ordinary);
-    mine.proxied.reset(other, proxied);
+    for (size_t s = 0; s < spaces_.count(); ++s) mine.proxied.reset(spaces_.begin(s) + other, proxied[s]);
     mine.caused.set(other, w.all.epoch);
     w.seen = w.changes;
   }
@@ -154,16 +157,10 @@ void Checker::Scene::fence(const sim::Warp& warp, const ptx::Instruction& inst, 
       a.note_present();
       v.maps.join(v.ordinary);
       if (some) v.maps.set(some->index, some->epoch++);
-      v.elsewhere = proxied(v.elsewhere);
+      v.elsewhere = proxied(v.elsewhere, spaces_.global());
     }
-  } else if (inst.opcode() == "fence" && inst.has("proxy")) {
-    // "fence.proxy.async": what came before, of this thread and of those it synchronised with.
-    v.ordinary.set(a.index, a.epoch);
-    v.proxied.join(v.ordinary);
-    v.returned.join(v.caused);
-    v.elsewhere = proxied(v.elsewhere);
-    w.init_fence = w.instructions;
-    if (some) v.proxied.set(some->index, some->epoch++);
+  } else if ((inst.opcode() == "fence" || inst.opcode() == "membar") && inst.has("proxy")) {
+    proxy_fence(warp, check::proxy_fence(inst), a, some);
   } else if (inst.opcode() == "fence" && inst.has("mbarrier_init")) {
     w.init_fence = w.instructions;
   } else if (inst.opcode() == "fence" || inst.opcode() == "membar") {
@@ -181,6 +178,20 @@ void Checker::Scene::fence(const sim::Warp& warp, const ptx::Instruction& inst, 
     }
   }
   ++a.epoch;
+}
+
+// What came before, of this thread and of those it synchronised with.
+void Checker::Scene::proxy_fence(const sim::Warp& warp, const ProxyFence& fence, Actor& a, Actor* some) {
+  View& v = a.view;
+  v.ordinary.set(a.index, a.epoch);
+  fence.each(spaces_, warp.cta().rank, [&](size_t space) {
+    v.proxied.join(v.ordinary, space);
+    if (some) v.proxied.set(space + some->index, some->epoch);
+    if (fence.back && space != spaces_.global()) v.returned.join(v.caused, space);
+  });
+  if (some) ++some->epoch;
+  if (fence.global) v.elsewhere = proxied(v.elsewhere, spaces_.global());
+  if (fence.shared()) knowledge(warp).init_fence = knowledge(warp).instructions;
 }
 
 // "Release and Acquire Patterns": a fence acquires what strong reads before it observed, and lets strong
@@ -340,18 +351,19 @@ void Checker::Scene::touch(const sim::Cta& cta, bool tensor, uint64_t begin, uin
                            const View& view) {
   Shadow& shadow = tensor ? memories(cta).tensor : memories(cta).shared;
   const Stamp& later = stamps_[id];
+  const size_t space = spaces_.shared(cta.rank);
   const auto how = [&](const Shadow::Entry& e) {
-    auto& known = ordered_[e.stamp % ordered_.size()];
-    if (known == std::pair{e.stamp, id}) return Order::ordered;
-    const Order answer = order(stamps_[e.stamp], later, view);
-    if (answer == Order::ordered) known = {e.stamp, id};
+    Ordered& known = ordered_[e.stamp % ordered_.size()];
+    if (known == Ordered{e.stamp, id, space}) return Order::ordered;
+    const Order answer = order(stamps_[e.stamp], later, view, space);
+    if (answer == Order::ordered) known = {e.stamp, id, space};
     return answer;
   };
   shadow.access(
       begin, bytes, id, later.write, later.atomic,
       [&](const Shadow::Entry& e) {
         if (const Order found = how(e); found != Order::ordered) [[unlikely]]
-          report(found, stamps_[e.stamp], later, name_of(cta, tensor, begin));
+          report(found, stamps_[e.stamp], later, space, name_of(cta, tensor, begin));
       },
       [&](const Shadow::Entry& e) { return how(e) == Order::ordered; });
 }

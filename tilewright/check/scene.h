@@ -19,6 +19,7 @@
 #include "tilewright/check/registers.h"
 #include "tilewright/check/scope.h"
 #include "tilewright/check/shadow.h"
+#include "tilewright/check/spaces.h"
 #include "tilewright/sim/cluster.h"
 #include "tilewright/sim/lanes.h"
 
@@ -166,6 +167,7 @@ class Checker::Scene {
   void acquire(WarpKnowledge& w, Actor& a, const Phase& phase, const Semantics& how);
   void wait_for_groups(WarpKnowledge& w, Actor& a, const ptx::Instruction& inst, uint32_t lanes);
   void fence(const sim::Warp& warp, const ptx::Instruction& inst, Actor& a);
+  void proxy_fence(const sim::Warp& warp, const ProxyFence& fence, Actor& a, Actor* some);
   void memory_fence(const sim::Warp& warp, Actor& a, const Semantics& how);
   void learn(Actor& a, const Operation& op);
   void learn(Actor& a, Stream& stream, uint64_t up_to);
@@ -199,7 +201,8 @@ class Checker::Scene {
   std::vector<Flags::Entry> hand_out(const sim::Warp& warp, uint32_t lanes, const Semantics& how);
   Flags::Entry handed(const sim::Warp& warp, const Actor& a, View view, Scope scope) const;
   void take(Actor& a, const Handed& handed);
-  void report(Order how, const Stamp& earlier, const Stamp& later, const std::string& place);
+  void report(Order how, const Stamp& earlier, const Stamp& later, size_t space, const std::string& place);
+  std::string fence_for(const Stamp& earlier, size_t space) const;
   std::string too_narrow(const Stamp& earlier) const;
   std::string describe(const Stamp& s) const;
   std::string hand_over_of(const Stamp& earlier, const Stamp& later) const;
@@ -212,12 +215,18 @@ class Checker::Scene {
   Launch& launch_;
   sim::Cluster& cluster_;
   const size_t actors_;
+  const Spaces& spaces_;
   std::vector<WarpKnowledge> warps_;
   std::vector<Memories> memories_;
   Stamps stamps_;
   Operations all_operations_;
-  // By the earlier one's number: that it precedes the later. What is ordered stays so.
-  std::array<std::pair<uint32_t, uint32_t>, 16> ordered_{};
+  // By the earlier one's number: that it precedes the later in that memory. What is ordered stays so.
+  struct Ordered {
+    uint32_t earlier = 0, later = 0;
+    size_t space = 0;
+    bool operator==(const Ordered&) const = default;
+  };
+  std::array<Ordered, 16> ordered_{};
   std::map<BarrierKey, Barrier> barriers_;
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> wgmmas_;  // issued, by CTA and warpgroup
   std::vector<Visits> visits_;                                // by CTA rank

@@ -10,10 +10,12 @@ namespace tw::check {
 
 void Checker::Scene::touch_global(const PagedShadow::Rows& rows, const View& view) {
   const GlobalStamp& s = global_.stamps[rows.stamp];
-  const auto how = [&](const Shadow::Entry& e) { return order(global_.stamps[e.stamp], s, view); };
+  const auto how = [&](const Shadow::Entry& e) {
+    return order(global_.stamps[e.stamp], s, view, spaces_.global());
+  };
   const auto conflict = [&](const Shadow::Entry& e) {
     if (const Order found = how(e); found != Order::ordered) [[unlikely]]
-      report(found, global_.stamps[e.stamp], s, launch_.name_of(rows.begin));
+      report(found, global_.stamps[e.stamp], s, spaces_.global(), launch_.name_of(rows.begin));
   };
   const auto ordered = [&](const Shadow::Entry& e) { return how(e) == Order::ordered; };
   if (s.op && !s.write) return global_.shadow.read(rows, conflict, ordered);

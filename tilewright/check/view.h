@@ -13,9 +13,9 @@ struct View {
   explicit View(size_t actors = 0)
       : ordinary(actors), proxied(actors), caused(actors), returned(actors), tensor(actors), fenced(actors) {}
   Clock ordinary;  // accesses of threads, ordered by synchronisation
-  Clock proxied;   // of those, what a proxy fence made visible to the async proxy
+  Clock proxied;   // of those, what a proxy fence made visible to the async proxy, by memory (spaces.h)
   Clock caused;    // events that asynchronous operations followed, beyond `ordinary`
-  Clock returned;  // of those, what a proxy fence gave back to threads
+  Clock returned;  // of those, what a proxy fence gave back to threads, by memory
   Clock tensor;    // tensor-memory operations this actor's own may follow: a fence::after came since
   Clock fenced;    // and those that a fence::before passed on
 

@@ -94,7 +94,18 @@ Report Checker::Scene::reporter() {
   };
 }
 
-void Checker::Scene::report(Order how, const Stamp& earlier, const Stamp& later, const std::string& place) {
+// The proxy fence that such memory needs behind the earlier access.
+std::string Checker::Scene::fence_for(const Stamp& earlier, size_t space) const {
+  if (space == spaces_.global())
+    return "fence.proxy.async or fence.proxy.async.global (one for shared memory orders no global memory)";
+  if (space != spaces_.shared(earlier.warp->cta().rank))
+    return "fence.proxy.async or fence.proxy.async.shared::cluster (.shared::cta orders the shared memory of "
+           "their own CTA alone)";
+  return "fence.proxy.async";
+}
+
+void Checker::Scene::report(Order how, const Stamp& earlier, const Stamp& later, size_t space,
+                            const std::string& place) {
   if (!reported_.emplace(how, earlier.pc, later.pc).second) return;
   const std::string what = describe(later);
   FaultKind kind = FaultKind::race;
@@ -127,9 +138,9 @@ void Checker::Scene::report(Order how, const Stamp& earlier, const Stamp& later,
       }
       message = tw::format("{}: {} through the async proxy, which may not see an earlier access of threads",
                            place, what);
-      advice =
-          "the threads execute fence.proxy.async after their access and before the barrier (PTX ISA, \"Async "
-          "proxy\")";
+      advice = tw::format(
+          "the threads execute {} after their access and before the barrier (PTX ISA, \"Async proxy\")",
+          fence_for(earlier, space));
       break;
     case Order::no_map_fence:
       kind = FaultKind::proxy_fence;
