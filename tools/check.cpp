@@ -39,7 +39,8 @@ check::CheckReport check_any(const Options& o, report::Progress& progress) {
   if (!o.launch.empty()) user_error({}, "--launch goes with a PTX file; {} is none", o.kernel);
   const auto& kernel = kernels::gemm_kernel(o.kernel);
   const auto device = Device::open(o.on.empty() ? "sim:b200" : o.on);
-  return check_gemm(kernel, *device, o.shape.of(kernel), split(o.schedules), progress, o.explore);
+  GemmProblem problem(kernel, *device, o.shape.of(kernel), progress);
+  return check_gemm(problem, split(o.schedules), o.explore);
 }
 
 void check(Session& session, const Options& o) {

@@ -33,8 +33,9 @@ struct Line {
 Line run_line(const kernels::GemmKernel& kernel, Device& device, report::Progress& progress) {
   Line line{&kernel, std::string(device.name()), {}, {}, {}};
   try {
-    line.outcome = run_gemm(kernel, device, {.shape = kernel.demo, .schedule = {}}, progress);
-    line.checked = check_gemm(kernel, device, kernel.demo, {"late"}, progress);
+    GemmProblem problem(kernel, device, kernel.demo, progress);
+    line.outcome = run_gemm(problem, {});
+    line.checked = check_gemm(problem, {"late"});
   } catch (const Error& e) {  // the other steps still have something to show
     line.error = e.what();
   }
@@ -48,8 +49,8 @@ nlohmann::ordered_json to_json(const Line& line) {
                            {"right", line.right()},
                            {"check", tools::to_json(line.checked)}};
   if (line.outcome) {
-    j["error"] = line.outcome->comparison->error;
-    j["error_rounded"] = line.outcome->comparison->error_rounded;
+    j["error"] = line.outcome->judgement->comparison.error;
+    j["error_rounded"] = line.outcome->judgement->comparison.error_rounded;
     j["seconds"] = line.outcome->launch.seconds;
   } else {
     j["failure"] = line.error;
@@ -60,7 +61,7 @@ nlohmann::ordered_json to_json(const Line& line) {
 void add_row(report::Table& table, const Line& line) {
   std::vector<std::string> row{line.kernel->name, line.device, to_string(line.kernel->demo)};
   if (line.outcome) {
-    const Comparison& c = *line.outcome->comparison;
+    const Comparison& c = line.outcome->judgement->comparison;
     row.insert(row.end(), {report::scientific(c.error), report::scientific(c.error_rounded),
                            line.right() ? "right" : "WRONG", check::summary(line.checked),
                            report::seconds(line.outcome->launch.seconds)});
@@ -69,6 +70,20 @@ void add_row(report::Table& table, const Line& line) {
   }
   row.push_back(line.kernel->idea);
   table.row(std::move(row));
+}
+
+// Why a line is not good, and what the checker remarks.
+std::string remarkable(const Line& line) {
+  if (!line.outcome) return line.error + "\n";
+  std::string text;
+  if (!line.right()) {
+    const check::Fault& fault = *line.outcome->judgement->fault;
+    text += format("{}: {}\n", check::name(fault.kind), fault.message);
+    for (const Note& n : fault.notes) text += format("  note: {}\n", n.message);
+  }
+  if (line.checked.verdict != check::Verdict::clean || !line.checked.remarks.empty())
+    text += check::to_text(line.checked, SourceQuotes());
+  return text;
 }
 
 void demo(Session& session, const std::vector<std::string>& on) {
@@ -107,9 +122,8 @@ void demo(Session& session, const std::vector<std::string>& on) {
   }
   print(table.text(report::style_for(stdout)));
   for (const Line& l : lines)
-    if (!l.outcome) print(format("\n{} on {}:\n{}\n", l.kernel->name, l.device, l.error));
-    else if (!l.good() || !l.checked.remarks.empty())
-      print(format("\n{} on {}:\n{}", l.kernel->name, l.device, check::to_text(l.checked, SourceQuotes())));
+    if (const std::string why = remarkable(l); !why.empty())
+      print(format("\n{} on {}:\n{}", l.kernel->name, l.device, why));
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   print(format(
       "\n{} of {} right and clean in {}. Errors are relative to an fp64 reference (limit {:.0e}), before "

@@ -5,37 +5,33 @@
 
 #include "tilewright/base/format.h"
 #include "tilewright/check/check.h"
-#include "tilewright/runtime/random.h"
-#include "tools/compile.h"
 
 namespace tw::tools {
 
 using nlohmann::ordered_json;
 
-check::CheckReport check_gemm(const kernels::GemmKernel& kernel, Device& device, const kernels::GemmShape& s,
-                              const std::vector<std::string>& schedules, report::Progress& progress,
+check::CheckReport check_gemm(GemmProblem& problem, const std::vector<std::string>& schedules,
                               const check::ExploreBudget& explore) {
-  if (!device.simulated()) user_error({}, "{} cannot be checked; only a simulated device can", device.name());
-  const Compiled compiled = compile(kernel, s, device.target());
-  Tensor a = device.tensor(s.dtype, {s.m, s.k}, "A"), b = device.tensor(s.dtype, {s.n, s.k}, "B");
-  Tensor d = device.tensor(s.dtype, {s.m, s.n}, "D");
-  fill_normal(a, 1);
-  fill_normal(b, 2);
+  if (!problem.device().simulated())
+    user_error({}, "{} cannot be checked; only a simulated device can", problem.device().name());
   check::CheckOptions options;
   options.schedules = schedules;
   options.explore = explore;
   options.progress = [&](const std::string& schedule) {
-    progress.stage(
-        format("{} {} on {}: checking, schedule {}", kernel.name, to_string(s), device.name(), schedule));
+    problem.progress().stage(format("{}: checking, schedule {}", problem.label(), schedule));
+  };
+  options.judge = [&]() -> std::vector<check::Fault> {
+    GemmJudgement judgement = problem.judge();
+    if (judgement.good()) return {};
+    return {std::move(*judgement.fault)};
   };
   const auto run = [&](const sim::RunOptions& sim) {
-    d.poison();
     LaunchOptions launch;
     launch.sim = sim;
-    device.launch(compiled, {a, b, d}, launch);
+    problem.launch(launch);
   };
   check::CheckReport report = check::check(run, options);
-  progress.clear();
+  problem.progress().clear();
   return report;
 }
 

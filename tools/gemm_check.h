@@ -3,20 +3,17 @@
 #include <string>
 #include <vector>
 
-#include "kernels/registry.h"
 #include "tilewright/check/explore.h"
 #include "tilewright/check/report.h"
-#include "tilewright/report/progress.h"
-#include "tilewright/runtime/device.h"
+#include "tools/gemm_problem.h"
 
 // Checking a kernel of the registry: what `check` and `demo` share.
 namespace tw::tools {
 
-// Runs the kernel on random inputs, once for each schedule, with a checker attached. User errors: the device
-// is no simulated one, a schedule that there is not, what the kernel cannot do.
-check::CheckReport check_gemm(const kernels::GemmKernel& kernel, Device& device,
-                              const kernels::GemmShape& shape, const std::vector<std::string>& schedules,
-                              report::Progress& progress, const check::ExploreBudget& explore = {});
+// Runs the kernel once for each schedule, with a checker attached; a result that is not the product is a
+// fault too. User errors: the device is no simulated one, a schedule that there is not.
+check::CheckReport check_gemm(GemmProblem& problem, const std::vector<std::string>& schedules,
+                              const check::ExploreBudget& explore = {});
 
 nlohmann::ordered_json to_json(const check::CheckReport& report);
 // SARIF 2.1.0 (OASIS), which editors and code review show at the lines.

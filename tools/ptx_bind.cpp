@@ -176,19 +176,18 @@ std::vector<std::byte> read_back(const BufferSpec& spec, const Tensor& tensor) {
 }
 
 void compare_bits(BufferOutcome& outcome, const std::vector<std::byte>& given,
-                  const std::vector<std::byte>& wanted, const std::vector<double>& reference) {
+                  const std::vector<std::byte>& wanted) {
   const int width = bits(outcome.spec->dtype);
   for (size_t i = 0; i < outcome.values.size(); ++i) {
     bool same;
     if (width < 8) {
-      same = outcome.values[i] == reference[i];
+      same = outcome.values[i] == outcome.expected[i];
     } else {
       const size_t bytes = static_cast<size_t>(width) / 8;
       same = std::memcmp(&given[i * bytes], &wanted[i * bytes], bytes) == 0;
     }
     if (same || outcome.different++ > 0) continue;
     outcome.first_different = static_cast<int64_t>(i);
-    outcome.first_expected = reference[i];
   }
 }
 
@@ -269,7 +268,8 @@ std::string BufferOutcome::verdict() const {
     text += format("all {} elements are the expected ones", values.size());
   } else {
     text += format("{} of {} elements differ, the first at {}: {} for {}", different, values.size(),
-                   first_different, values[static_cast<size_t>(first_different)], first_expected);
+                   first_different, values[static_cast<size_t>(first_different)],
+                   expected[static_cast<size_t>(first_different)]);
   }
   if (comparison->unwritten) text += format(", {} bytes were never written", comparison->unwritten);
   return text;
@@ -286,13 +286,13 @@ std::vector<BufferOutcome> judge(const LaunchSpec& spec, const BoundLaunch& boun
     o.values = decode_values(buffer.dtype, bytes, buffer.elements());
     if (buffer.expect) {
       const std::vector<std::byte> wanted = wanted_bytes(spec, bound, buffer);
-      const std::vector<double> reference = decode_values(buffer.dtype, wanted, buffer.elements());
+      o.expected = decode_values(buffer.dtype, wanted, buffer.elements());
       const std::vector<float> values(o.values.begin(), o.values.end());
-      o.comparison = compare(values, buffer.dtype, reference);
+      o.comparison = compare(values, buffer.dtype, o.expected);
       if (buffer.dense() && buffer.init.kind == Initialiser::Kind::none)
         o.comparison->unwritten = bound.buffers[i].unwritten(),
         o.first_unwritten = bound.buffers[i].first_unwritten();
-      compare_bits(o, bytes, wanted, reference);
+      compare_bits(o, bytes, wanted);
     }
     if (!buffer.keep.empty()) write_values(buffer.keep, buffer.dtype, bytes, buffer.elements());
     out.push_back(std::move(o));

@@ -4,39 +4,23 @@
 
 #include "tilewright/base/error.h"
 #include "tilewright/check/check.h"
+#include "tools/result_fault.h"
 
 namespace tw::tools {
 namespace {
 
-// "d[1, 2]" for the element with that row-major number.
-std::string element_text(const BufferSpec& buffer, int64_t number) {
-  std::string text;
-  for (size_t d = buffer.shape.size(); d-- > 0; number /= buffer.shape[d])
-    text = format("{}{}{}", number % buffer.shape[d], text.empty() ? "" : ", ", text);
-  return format("{}[{}]", buffer.name, text);
-}
-
 check::Fault fault_of(const BufferOutcome& o) {
   const BufferSpec& b = *o.spec;
+  const NamedArray array{b.name, b.dtype, b.shape, b.expect->loc};
+  if (o.comparison->unwritten) return unwritten_fault(array, o.comparison->unwritten, o.first_unwritten);
+  if (b.expect->tolerance != 0)
+    return wrong_result_fault(array, *o.comparison, b.expect->tolerance, o.values, o.expected);
+  const auto first = static_cast<size_t>(o.first_different);
   check::Fault f;
-  f.loc = b.expect->loc;
-  if (const uint64_t missing = o.comparison->unwritten) {
-    f.kind = check::FaultKind::unwritten;
-    const auto first = static_cast<int64_t>(o.first_unwritten * 8 / static_cast<uint64_t>(bits(b.dtype)));
-    f.message = format("nothing wrote {} of the {} bytes of buffer '{}'; the first are those of {}", missing,
-                       b.extent() * bits(b.dtype) / 8, b.name, element_text(b, first));
-    return f;
-  }
   f.kind = check::FaultKind::wrong_result;
-  if (b.expect->tolerance == 0) {
-    f.message = format("{} is {}, expected {}; {} of {} elements differ", element_text(b, o.first_different),
-                       o.values[static_cast<size_t>(o.first_different)], o.first_expected, o.different,
-                       o.values.size());
-  } else {
-    f.message = format("buffer '{}': {}, the tolerance is {:g}; farthest off is {}: {}, expected {}", b.name,
-                       to_string(*o.comparison), b.expect->tolerance, element_text(b, o.comparison->worst),
-                       o.comparison->worst_given, o.comparison->worst_expected);
-  }
+  f.loc = array.loc;
+  f.message = format("{} is {}, expected {}; {} of {} elements differ", array.element(o.first_different),
+                     o.values[first], o.expected[first], o.different, o.values.size());
   return f;
 }
 

@@ -118,10 +118,10 @@ BoundLaunch bind_launch(const LaunchSpec& spec, const ptx::Module& module, Devic
 struct BufferOutcome {
   const BufferSpec* spec = nullptr;
   std::vector<double> values;            // logical, row-major
+  std::vector<double> expected;          // the same, where something was
   std::optional<Comparison> comparison;  // where something was expected
   int64_t different = 0;                 // elements that are not the expected ones bit for bit
   int64_t first_different = 0;
-  double first_expected = 0;
   uint64_t first_unwritten = 0;  // byte, where comparison->unwritten is not 0
 
   bool good() const;

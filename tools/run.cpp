@@ -22,59 +22,76 @@ struct Options {
   std::string trace, trace_ctas;
 };
 
-nlohmann::ordered_json to_json(const kernels::GemmKernel& kernel, const Device& device,
-                               const GemmRequest& request, const GemmOutcome& outcome) {
-  nlohmann::ordered_json j{{"kernel", kernel.name},
+struct Finished {
+  const kernels::GemmKernel& kernel;
+  const Options& options;
+  const GemmProblem& problem;
+  sim::ScheduleSpec schedule;
+  GemmOutcome outcome;
+};
+
+nlohmann::ordered_json to_json(const Finished& f) {
+  const kernels::GemmShape& shape = f.problem.shape();
+  const Device& device = f.problem.device();
+  nlohmann::ordered_json j{{"kernel", f.kernel.name},
                            {"device", device.name()},
                            {"arch", device.target()},
-                           {"m", request.shape.m},
-                           {"n", request.shape.n},
-                           {"k", request.shape.k},
-                           {"dtype", name(request.shape.dtype)},
-                           {"seed", request.seed},
-                           {"seconds", outcome.launch.seconds},
-                           {"compile_seconds", outcome.compile_seconds},
-                           {"notes", outcome.notes}};
+                           {"m", shape.m},
+                           {"n", shape.n},
+                           {"k", shape.k},
+                           {"dtype", name(shape.dtype)},
+                           {"seed", f.options.seed},
+                           {"seconds", f.outcome.launch.seconds},
+                           {"compile_seconds", f.problem.compile_seconds()},
+                           {"notes", f.problem.notes()}};
   if (device.simulated()) {
-    j["schedule"] = sim::to_string(request.schedule);
-    j["warp_instructions"] = outcome.launch.sim.warp_instructions;
-    j["ctas"] = outcome.launch.sim.ctas;
+    j["schedule"] = sim::to_string(f.schedule);
+    j["warp_instructions"] = f.outcome.launch.sim.warp_instructions;
+    j["ctas"] = f.outcome.launch.sim.ctas;
   }
-  j["verified"] = outcome.comparison.has_value();
-  if (const auto& c = outcome.comparison) {
-    j["error"] = c->error;
-    j["error_rounded"] = c->error_rounded;
+  j["verified"] = f.outcome.judgement.has_value();
+  if (const auto& judgement = f.outcome.judgement) {
+    const Comparison& c = judgement->comparison;
+    j["error"] = c.error;
+    j["error_rounded"] = c.error_rounded;
     j["limit"] = error_limit;
-    j["non_finite"] = c->non_finite;
-    j["unwritten_bytes"] = c->unwritten;
-    j["right"] = outcome.good();
+    j["non_finite"] = c.non_finite;
+    j["unwritten_bytes"] = c.unwritten;
+    j["right"] = judgement->good();
   }
   return j;
 }
 
-std::string to_text(const kernels::GemmKernel& kernel, const Device& device, const GemmRequest& request,
-                    const GemmOutcome& outcome) {
-  const double flops = 2.0 * static_cast<double>(request.shape.m) * static_cast<double>(request.shape.n) *
-                       static_cast<double>(request.shape.k);
+std::string verdict(const GemmOutcome& outcome) {
+  if (!outcome.judgement) return "not verified";
+  if (outcome.good()) return format("right: {}", to_string(outcome.judgement->comparison));
+  return format("WRONG: {}", outcome.judgement->fault->message);
+}
+
+std::string to_text(const Finished& f) {
+  const kernels::GemmShape& shape = f.problem.shape();
+  const Device& device = f.problem.device();
+  const LaunchResult& launch = f.outcome.launch;
   std::vector<std::pair<std::string, std::string>> lines{
-      {"kernel", kernel.name + ": " + kernel.idea},
-      {"shape", to_string(request.shape)},
+      {"kernel", f.kernel.name + ": " + f.kernel.idea},
+      {"shape", to_string(shape)},
       {"device", format("{} ({})", device.name(), device.target())}};
   if (device.simulated()) {
-    lines.emplace_back("schedule", sim::to_string(request.schedule));
-    lines.emplace_back("simulated",
-                       format("{} {}, {} warp instructions in {}", outcome.launch.sim.ctas,
-                              outcome.launch.sim.ctas == 1 ? "CTA" : "CTAs",
-                              report::count(static_cast<double>(outcome.launch.sim.warp_instructions)),
-                              report::seconds(outcome.launch.seconds)));
+    lines.emplace_back("schedule", sim::to_string(f.schedule));
+    lines.emplace_back("simulated", format("{} {}, {} warp instructions in {}", launch.sim.ctas,
+                                           launch.sim.ctas == 1 ? "CTA" : "CTAs",
+                                           report::count(static_cast<double>(launch.sim.warp_instructions)),
+                                           report::seconds(launch.seconds)));
   } else {
-    lines.emplace_back("time", format("{}, {}", report::seconds(outcome.launch.seconds),
-                                      report::si(flops / outcome.launch.seconds, "FLOP/s")));
+    const double flops =
+        2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
+    lines.emplace_back("time", format("{}, {}", report::seconds(launch.seconds),
+                                      report::si(flops / launch.seconds, "FLOP/s")));
   }
-  lines.emplace_back("verdict", !outcome.comparison ? "not verified"
-                                                    : format("{}: {}", outcome.good() ? "right" : "WRONG",
-                                                             to_string(*outcome.comparison)));
-  for (const std::string& note : outcome.notes) lines.emplace_back("note", note);
+  lines.emplace_back("verdict", verdict(f.outcome));
+  if (!f.outcome.good())
+    for (const Note& n : f.outcome.judgement->fault->notes) lines.emplace_back("where", n.message);
+  for (const std::string& note : f.problem.notes()) lines.emplace_back("note", note);
   return report::fields(lines);
 }
 
@@ -84,23 +101,23 @@ void run(Session& session, const Options& o) {
   sim::Trace trace(trace_options(o.trace_ctas));
   if (!o.trace.empty() && !device->simulated())
     user_error({}, "--trace needs a simulated device; {} is none", device->name());
-  const GemmRequest request{.shape = o.shape.of(kernel),
-                            .schedule = sim::parse_schedule(o.schedule),
-                            .seed = o.seed,
+  const GemmRequest request{.schedule = sim::parse_schedule(o.schedule),
                             .verify = !o.no_verify,
                             .observer = o.trace.empty() ? nullptr : &trace};
   report::Progress progress(!session.json);
+  GemmProblem problem(kernel, *device, o.shape.of(kernel), progress, o.seed);
   const GemmOutcome outcome = [&] {
     try {
-      return run_gemm(kernel, *device, request, progress);
+      return run_gemm(problem, request);
     } catch (const Error&) {  // what led to a fault or a deadlock is worth seeing
       if (!o.trace.empty()) write_file(o.trace, trace.json());
       throw;
     }
   }();
   if (!o.trace.empty()) write_file(o.trace, trace.json());
-  if (session.json) print_json(to_json(kernel, *device, request, outcome));
-  else print(to_text(kernel, *device, request, outcome));
+  const Finished finished{kernel, o, problem, request.schedule, outcome};
+  if (session.json) print_json(to_json(finished));
+  else print(to_text(finished));
   if (!outcome.good()) session.exit = bad_outcome;
 }
 
