@@ -7,10 +7,17 @@
 namespace tw::check {
 namespace {
 
+// Behind a load of tensor memory that nobody is known to have waited for.
+Order after_use(const Stamp& earlier, const Stamp& later, const View& view) {
+  const auto& used = earlier.op->used;
+  if (!used || !used->before(view.caused)) return Order::unordered;
+  return earlier.warp == later.warp || used->before(view.tensor) ? Order::by_use : Order::no_tensor_fence;
+}
+
 Order after_operation(const Stamp& earlier, const Stamp& later, const View& view, size_t space) {
   const Operation& op = *earlier.op;
   if (later.op && op.pipeline && later.op->pipeline == op.pipeline) return Order::ordered;
-  if (!op.over(!earlier.write, view.caused)) return Order::unordered;
+  if (!op.over(!earlier.write, view.caused)) return after_use(earlier, later, view);
   // cp.async and st.async belong to the generic proxy: what they wrote is handed on like what threads wrote.
   if (earlier.proxy == Proxy::generic && later.proxy == Proxy::async &&
       !op.over(!earlier.write, view.proxied, space))
@@ -21,9 +28,9 @@ Order after_operation(const Stamp& earlier, const Stamp& later, const View& view
     return Order::no_tensor_fence;
   // tcgen05, "Shared Memory Accesses": unlike those of copies and wgmma ("Async proxy"), its completion
   // implies no proxy fence.
-  if (op.keeps_proxy && earlier.proxy == Proxy::async && later.proxy == Proxy::generic && !later.op &&
-      !op.over(!earlier.write, view.returned, space))
-    return Order::no_proxy_fence;
+  if (op.without_fence != Order::ordered && earlier.proxy == Proxy::async && later.proxy == Proxy::generic &&
+      !later.op && !op.over(!earlier.write, view.returned, space))
+    return op.without_fence;
   return Order::ordered;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,25 @@ class Stream {
 
 enum class Proxy : uint8_t { generic, async, tensor, tensor_map };
 
+// How an access stands to an earlier one.
+enum class Order : uint8_t {
+  ordered,
+  unordered,
+  narrow,
+  no_proxy_fence,
+  no_tensor_fence,
+  no_map_fence,
+  // In the field, but not by the PTX ISA:
+  by_use,           // behind the use of what an unwaited tcgen05.ld loaded
+  not_handed_back,  // behind the completion of a tcgen05.mma, whose operands no proxy fence gave back
+};
+
+// A time of an actor.
+struct Moment {
+  uint32_t actor, epoch;
+  bool before(const Clock& knows) const { return epoch <= knows[actor]; }
+};
+
 // An asynchronous operation.
 struct Operation {
   std::string what;                    // "cp.async.bulk.tensor, a box of 16384 bytes"
@@ -56,9 +76,11 @@ struct Operation {
   uint64_t index = 1;                          // in the streams
   uint32_t lanes = 1;                          // whose parts of the streams it needs
   uint32_t pc = 0;
-  bool bulk = false;               // a copy by the copy engine
-  bool ordinary = false;           // a store of a thread that completes later, of the generic proxy
-  bool keeps_proxy = false;        // its end gives nothing back to threads; a proxy fence must
+  bool bulk = false;      // a copy by the copy engine
+  bool ordinary = false;  // a store of a thread that completes later, of the generic proxy
+  // How a thread's access stands to it behind its end, without a proxy fence: for most, that is in order.
+  Order without_fence = Order::ordered;
+  std::optional<Moment> used;      // tcgen05.ld: its thread had read all that it loads
   const void* pipeline = nullptr;  // operations of one pipeline follow each other by themselves
 
   // Whether it is over, in its reads or altogether, for one who knows this much (see Stream).
@@ -108,8 +130,6 @@ class Stamps {
   std::vector<Stamp> all_{1};  // 0 is none
   size_t limit_ = size_t{1} << 16;
 };
-
-enum class Order : uint8_t { ordered, unordered, narrow, no_proxy_fence, no_tensor_fence, no_map_fence };
 
 // Whether `earlier`, which happened before in this run, comes first in every run, for an access that knows
 // `view`. `space`: of the memory that both access, as in Spaces.

@@ -35,6 +35,8 @@ const char* name(FaultKind k) {
     case FaultKind::election: return "missing election";
     case FaultKind::overwritten: return "live barrier overwritten";
     case FaultKind::named_barrier: return "named barrier misused";
+    case FaultKind::not_waited_for: return "load not waited for";
+    case FaultKind::not_handed_back: return "operands not handed back";
     case FaultKind::freed_elsewhere: return "freed by another warp";
   }
   return "?";
@@ -42,6 +44,8 @@ const char* name(FaultKind k) {
 
 Severity severity(FaultKind k) {
   switch (k) {
+    case FaultKind::not_waited_for:
+    case FaultKind::not_handed_back:
     case FaultKind::freed_elsewhere: return Severity::remark;
     default: return Severity::fault;
   }

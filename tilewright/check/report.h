@@ -35,6 +35,8 @@ enum class FaultKind : uint8_t {
   overwritten,    // data over a live mbarrier
   named_barrier,  // an arrival may count for the wrong use of a named barrier
   // Remarks:
+  not_waited_for,   // loads of tensor memory are in order by the use of their values alone
+  not_handed_back,  // operands of tcgen05.mma are overwritten by threads without a proxy fence
   freed_elsewhere,  // tensor memory is given back by another warp than the one that allocated it
 };
 const char* name(FaultKind k);

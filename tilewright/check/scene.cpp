@@ -126,6 +126,10 @@ void Checker::Scene::issue(const sim::Warp& warp, const ptx::Instruction& inst, 
     w.copies.commit(lanes);
   }
   if (registers_.any()) registers(warp, inst, w);
+  if (w.loads.any()) {
+    const Actor& a = lanes == w.full ? w.all : w.some;
+    w.loads.executed(register_table_.of(warp.pc(), inst), lanes, {a.index, a.epoch});
+  }
 }
 
 void Checker::Scene::registers(const sim::Warp& warp, const ptx::Instruction& inst, WarpKnowledge& w) {
@@ -234,6 +238,7 @@ void Checker::Scene::waited(const sim::Warp& warp, const ptx::Instruction& inst,
   } else if (inst.opcode() == "tcgen05") {
     Stream& stream = inst.has("wait::ld") ? *w.tensor_loads : *w.tensor_stores;
     learn(a, stream, stream.issued);
+    if (&stream == w.tensor_loads.get()) w.loads.waited();
   } else if (inst.opcode() == "cp") {
     wait_for_groups(w, a, inst, lanes);
   }
@@ -288,8 +293,11 @@ void Checker::Scene::issued(const sim::AsyncOp& issued) {
     in_stream(load ? w.tensor_loads : store ? w.tensor_stores : a.tensor_core);
     if (!load && !store) {
       op->pipeline = a.tensor_core.get();
-      op->keeps_proxy = inst->has("cp");
+      // Scale factors that threads rewrite behind a tcgen05.cp went wrong for people; operands of tcgen05.mma
+      // are refilled everywhere without a fence.
+      op->without_fence = inst->has("cp") ? Order::no_proxy_fence : Order::not_handed_back;
     }
+    if (load) w.loads.issued(op, register_table_.of(issued.pc, *inst).written, issued.lanes);
   } else if (inst->has("bulk_group")) {
     op->done = w.bulk.done;
     op->read = w.bulk.read;

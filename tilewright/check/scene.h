@@ -15,6 +15,7 @@
 #include "tilewright/check/global.h"
 #include "tilewright/check/groups.h"
 #include "tilewright/check/history.h"
+#include "tilewright/check/load_uses.h"
 #include "tilewright/check/protocol.h"
 #include "tilewright/check/registers.h"
 #include "tilewright/check/scope.h"
@@ -71,6 +72,7 @@ struct WarpKnowledge {
   Parts fences, waits;
   std::shared_ptr<Stream> tensor_loads = std::make_shared<Stream>(),
                           tensor_stores = std::make_shared<Stream>();
+  UnwaitedLoads loads;
 };
 
 // f(begin, bytes) for the bytes of an access, where those of lanes that follow each other count as one run.
@@ -235,6 +237,7 @@ class Checker::Scene {
   BarrierPlaces places_;
   TensorAllocations allocations_;
   const SharedRegisters registers_;
+  RegisterTable register_table_;
   const AddressOrigins origins_;
   SemanticsTable semantics_;
   GlobalTouches global_;

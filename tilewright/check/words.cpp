@@ -158,6 +158,25 @@ void Checker::Scene::report(Order how, const Stamp& earlier, const Stamp& later,
           "\"tcgen05 "
           "Memory Consistency Model\")";
       break;
+    case Order::by_use:
+      kind = FaultKind::not_waited_for;
+      message = tw::format("{}: {} behind a tcgen05.ld whose values its thread has used, but not waited for",
+                           place, what);
+      advice =
+          "tcgen05.wait::ld before the hand-over. Kernels do without and get the loaded values; but the PTX "
+          "ISA promises no order of memory accesses by a use (\"Register dependencies, same thread\"), and a "
+          "compiler may move the use";
+      break;
+    case Order::not_handed_back:
+      kind = FaultKind::not_handed_back;
+      message = tw::format(
+          "{}: {}, and no proxy fence gives it back after tcgen05.mma read it through the async proxy", place,
+          what);
+      advice =
+          "fence.proxy.async between the wait for its completion and the access. Kernels do without; the PTX "
+          "ISA asks for the fence (tcgen05, \"Shared Memory Accesses\") and names no implicit one, as it "
+          "does for wgmma and bulk copies (\"Async proxy\")";
+      break;
   }
   found(kind, later.pc, std::move(message), earlier.pc, "the other access: " + describe(earlier),
         std::move(advice));

@@ -34,6 +34,8 @@ Kernel gemm_step3(const GemmShape& s, Arch arch) {
       });
     });
     done.wait(0, i % 2);  // the tiles may be overwritten
+    // By threads, and what the tensor core reads through the async proxy comes back to them by a fence only.
+    ptx::fence_proxy_async();
   });
   ptx::tcgen05_fence_after_thread_sync();
 
