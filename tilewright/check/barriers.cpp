@@ -58,6 +58,7 @@ void Checker::Scene::barrier(const BarrierEvent& e) {
       acquire(w, a, it->second, how);
       if (&a == &w.some && w.waits.all_came(&it->second, e.lanes, e.warp->live()))
         acquire(w, actor(*e.warp, w.full), it->second, how);
+      hear(*e.warp, e.lanes, it->second);
       it->second.waiters.push_back({a.index, a.epoch, e.warp->pc(), e.warp});
       break;
     }

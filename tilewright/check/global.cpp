@@ -39,14 +39,14 @@ void Checker::Launch::tell(GlobalTouches& touches) {
 
 void Checker::Launch::tell_locked(GlobalTouches& touches) {
   uint32_t number = 0;
-  const auto how = [&](const Shadow::Entry& e) {
-    const GlobalStamp &earlier = stamps_[e.stamp], &later = stamps_[number];
+  const auto how = [&](Shadow::Entry e) {
+    const GlobalStamp &earlier = stamps_[e.stamp()], &later = stamps_[number];
     return earlier.cluster == later.cluster ? Order::ordered : order(earlier, later);
   };
-  const auto ordered = [&](const Shadow::Entry& e) { return how(e) == Order::ordered; };
+  const auto ordered = [&](Shadow::Entry e) { return how(e) == Order::ordered; };
   const auto conflict_at = [&](uint64_t address) {
-    return [&, address](const Shadow::Entry& e) {
-      if (const Order found = how(e); found != Order::ordered) met(found, e.stamp, number, address);
+    return [&, address](Shadow::Entry e) {
+      if (const Order found = how(e); found != Order::ordered) met(found, e.stamp(), number, address);
     };
   };
   const auto take_number = [&](uint32_t stamp) {

@@ -69,17 +69,17 @@ TEST(PagedShadow, MeetsWhatAListOfAllBytesMeets) {
       else reads.push_back(stamp);
     }
     shadow.access(
-        begin, size, stamp, write, false, [&](const Shadow::Entry&) { met = true; },
-        [](const Shadow::Entry&) { return false; });
+        begin, size, stamp, write, false, [&](Shadow::Entry) { met = true; },
+        [](Shadow::Entry) { return false; });
     EXPECT_EQ(met, expected) << "access " << stamp;
   }
 }
 
 TEST(PagedShadow, RowsReadBeforeTheFirstWriteAreMet) {
   PagedShadow shadow([](uint64_t) { return std::pair<uint64_t, uint64_t>{0, 1 << 20}; });
-  const auto never = [](const Shadow::Entry&) { return false; };
+  const auto never = [](Shadow::Entry) { return false; };
   std::vector<uint32_t> met;
-  const auto note = [&](const Shadow::Entry& e) { met.push_back(e.stamp); };
+  const auto note = [&](Shadow::Entry e) { met.push_back(e.stamp()); };
   shadow.read({256, 64, 1024, 8, 1, false}, note, never);
   shadow.access(256 + 3 * 1024 + 64, 64, 2, true, false, note, never);  // between two rows
   EXPECT_TRUE(met.empty());
@@ -89,8 +89,8 @@ TEST(PagedShadow, RowsReadBeforeTheFirstWriteAreMet) {
 
 TEST(PagedShadow, TellsWhatIsNew) {
   PagedShadow shadow([](uint64_t) { return std::pair<uint64_t, uint64_t>{0, 1 << 20}; });
-  const auto ignore = [](const Shadow::Entry&) {};
-  const auto never = [](const Shadow::Entry&) { return false; };
+  const auto ignore = [](Shadow::Entry) {};
+  const auto never = [](Shadow::Entry) { return false; };
   const auto told = [&](uint32_t since) {
     uint64_t written = 0, read = 0;
     shadow.each_since(

@@ -52,6 +52,7 @@ enum class Proxy : uint8_t { generic, async, tensor, tensor_map };
 enum class Order : uint8_t {
   ordered,
   unordered,
+  lanes,  // of one warp, and nothing orders them
   narrow,
   no_proxy_fence,
   no_tensor_fence,
@@ -132,7 +133,8 @@ class Stamps {
 };
 
 // Whether `earlier`, which happened before in this run, comes first in every run, for an access that knows
-// `view`. `space`: of the memory that both access, as in Spaces.
+// `view`. Lanes of one warp count as one here; LaneOrder tells them apart. `space`: of the memory
+// that both access, as in Spaces.
 Order order(const Stamp& earlier, const Stamp& later, const View& view, size_t space);
 
 }  // namespace tw::check

@@ -66,8 +66,8 @@ TEST(Stamps, OneAccessTwiceIsOneStamp) {
 TEST(Stamps, ARunOfAnyLengthNeedsTheMemoryOfItsLastAccesses) {
   Stamps stamps;
   Shadow shadow(64);
-  const auto none = [](const Shadow::Entry&) {};
-  const auto ordered = [](const Shadow::Entry&) { return true; };
+  const auto none = [](Shadow::Entry, Shadow::Entry) {};
+  const auto ordered = [](Shadow::Entry, Shadow::Entry) { return true; };
   size_t most = 0;
   for (uint32_t n = 0; n < 1'000'000; ++n) {
     if (stamps.full()) stamps.prune({&shadow});
@@ -119,8 +119,8 @@ TEST(Shadow, EveryEarlierAccessOfTheSameBytesIsHeardOf) {
       const auto id = static_cast<uint32_t>(past.size());
       std::set<uint32_t> heard;
       shadow.access(
-          begin, bytes, id, write, false, [&](const Shadow::Entry& e) { heard.insert(e.stamp); },
-          [](const Shadow::Entry&) { return false; });
+          begin, bytes, id, write, false, [&](Shadow::Entry e, Shadow::Entry) { heard.insert(e.stamp()); },
+          [](Shadow::Entry, Shadow::Entry) { return false; });
       // By byte: the last write and the reads since are what it must hear of, if one of the two writes.
       std::set<uint32_t> due;
       for (uint32_t at = now.begin; at < now.end; ++at)

@@ -37,7 +37,7 @@ class PagedShadow {
              [&](uint64_t at) { access(at, rows.bytes, rows.stamp, false, rows.atomic, conflict, ordered); });
   }
 
-  // As Shadow::access.
+  // As Shadow::access; conflict(earlier), ordered(earlier).
   template <class F, class G>
   void access(uint64_t begin, uint64_t bytes, uint32_t stamp, bool write, bool atomic, F conflict,
               G ordered) {
@@ -66,11 +66,11 @@ class PagedShadow {
       };
       for (const Span& s : page.spans) tell(s.begin, s.end, s.stamp, s.write, s.atomic);
       if (page.cells)
-        page.cells->each([&](uint64_t cell, const Shadow::Entry& e) {
+        page.cells->each([&](uint64_t cell, Shadow::Entry e) {
           for (uint32_t byte = 0; byte < 16;) {
             uint32_t to = byte;
-            while (to < 16 && (e.bytes >> to & 1)) ++to;
-            if (to > byte) tell(cell * 16 + byte, cell * 16 + to, e.stamp, e.write, e.atomic);
+            while (to < 16 && (e.bytes() >> to & 1)) ++to;
+            if (to > byte) tell(cell * 16 + byte, cell * 16 + to, e.stamp(), e.write(), e.atomic());
             byte = to + 1;
           }
         });
@@ -117,11 +117,11 @@ class PagedShadow {
     std::tie(written_begin_, written_end_) = extent_(address);
     if (region.written) return;
     region.written = true;
-    const auto never = [](const Shadow::Entry&) { return false; };
+    const auto never = [](Shadow::Entry) { return false; };
     for (const Rows& rows : region.reads)
       each_row(rows, [&](uint64_t at) {
         access(
-            at, rows.bytes, rows.stamp, false, rows.atomic, [](const Shadow::Entry&) {}, never);
+            at, rows.bytes, rows.stamp, false, rows.atomic, [](Shadow::Entry) {}, never);
       });
     region.reads = {};
     region.told = 0;
@@ -145,12 +145,15 @@ class PagedShadow {
       page.cells = std::make_unique<Shadow>(kPage);
       for (const Span& old : page.spans)
         page.cells->access(
-            old.begin, old.end - old.begin, old.stamp, old.write, old.atomic, [](const auto&) {},
-            [](const auto&) { return false; });
+            old.begin, old.end - old.begin, old.stamp, old.write, old.atomic, [](const auto&, const auto&) {},
+            [](const auto&, const auto&) { return false; });
       page.spans = {};
     }
     if (page.cells)
-      page.cells->access(s.begin, s.end - s.begin, s.stamp, s.write, s.atomic, conflict, ordered);
+      page.cells->access(
+          s.begin, s.end - s.begin, s.stamp, s.write, s.atomic,
+          [&](Shadow::Entry e, Shadow::Entry) { conflict(e); },
+          [&](Shadow::Entry e, Shadow::Entry) { return ordered(e); });
   }
 
   // Whether the access fits in the list: it neither meets a write of another, nor as a write any access.

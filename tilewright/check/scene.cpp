@@ -1,6 +1,7 @@
 #include "tilewright/check/scene.h"
 
 #include <bit>
+#include <type_traits>
 
 #include "tilewright/sim/grid.h"
 #include "tilewright/sim/tensor_memory.h"
@@ -99,6 +100,7 @@ void Checker::Scene::join(WarpKnowledge& w) {
   ++w.all.epoch;
   ++w.some.epoch;
   w.seen = ++w.changes;
+  w.lane_order.meet_all({w.all.epoch, w.some.epoch});
 }
 
 void Checker::Scene::learn(Actor& a, Stream& stream, uint64_t up_to) {
@@ -117,6 +119,7 @@ void Checker::Scene::issue(const sim::Warp& warp, const ptx::Instruction& inst, 
   WarpKnowledge& w = knowledge(warp);
   w.lanes = lanes;
   ++w.instructions;
+  if (w.lane_order.apart()) gathered(warp, inst, lanes);
   if (inst.opcode() == "wgmma") {
     if (inst.has("mma_async")) ++w.wgmmas;
     else if (inst.has("commit_group")) w.wgmma_commits.push_back(w.wgmmas);
@@ -225,10 +228,7 @@ void Checker::Scene::memory_fence(const sim::Warp& warp, Actor& a, const Semanti
 
 void Checker::Scene::waited(const sim::Warp& warp, const ptx::Instruction& inst, uint32_t lanes) {
   WarpKnowledge& w = knowledge(warp);
-  if (inst.opcode() == "bar") {
-    if (lanes == warp.live()) join(w);
-    return;
-  }
+  if (inst.opcode() == "bar") return warp_barrier(warp, lanes);
   Actor& a = actor(warp, lanes);
   ++a.epoch;
   if (inst.opcode() == "wgmma") {
@@ -355,25 +355,38 @@ uint32_t Checker::Scene::stamp(const sim::AsyncOp& op, bool tensor, bool write) 
   return number = stamps_.number(std::move(s));
 }
 
+// Whether an access follows an earlier one, and that in every run.
+template <class Lanes>
+Order Checker::Scene::order_of(Shadow::Entry before, Shadow::Entry now, const View& view, size_t space) {
+  const Stamp &earlier = stamps_[before.stamp()], &later = stamps_[now.stamp()];
+  const Order answer = order(earlier, later, view, space);
+  if (answer != Order::ordered) return answer;
+  if constexpr (std::is_same_v<Lanes, LaneRun>) {
+    // What depends on the lanes of these bytes is not known of others.
+    const LaneOrder& warp = knowledge(*later.warp).lane_order;
+    if (earlier.warp == later.warp && !earlier.op && !warp.all_follow(before.write(), earlier))
+      return warp.unordered(before, now, earlier) ? Order::lanes : Order::ordered;
+  }
+  ordered_[before.stamp() % ordered_.size()] = {before.stamp(), now.stamp(), space};
+  return answer;
+}
+
+template <class Lanes>
 void Checker::Scene::touch(const sim::Cta& cta, bool tensor, uint64_t begin, uint64_t bytes, uint32_t id,
-                           const View& view) {
+                           const View& view, const Lanes& lanes) {
   Shadow& shadow = tensor ? memories(cta).tensor : memories(cta).shared;
-  const Stamp& later = stamps_[id];
   const size_t space = spaces_.shared(cta.rank);
-  const auto how = [&](const Shadow::Entry& e) {
-    Ordered& known = ordered_[e.stamp % ordered_.size()];
-    if (known == Ordered{e.stamp, id, space}) return Order::ordered;
-    const Order answer = order(stamps_[e.stamp], later, view, space);
-    if (answer == Order::ordered) known = {e.stamp, id, space};
-    return answer;
+  const auto how = [&](Shadow::Entry e, Shadow::Entry fresh) {
+    if (ordered_[e.stamp() % ordered_.size()] == Ordered{e.stamp(), id, space}) return Order::ordered;
+    return order_of<Lanes>(e, fresh, view, space);
   };
   shadow.access(
-      begin, bytes, id, later.write, later.atomic,
-      [&](const Shadow::Entry& e) {
-        if (const Order found = how(e); found != Order::ordered) [[unlikely]]
-          report(found, stamps_[e.stamp], later, space, name_of(cta, tensor, begin));
+      begin, bytes, id, stamps_[id].write, stamps_[id].atomic,
+      [&](Shadow::Entry e, Shadow::Entry fresh) {
+        if (const Order found = how(e, fresh); found != Order::ordered) [[unlikely]]
+          report(found, e, fresh, cta, tensor, begin);
       },
-      [&](const Shadow::Entry& e) { return how(e) == Order::ordered; });
+      [&](Shadow::Entry e, Shadow::Entry fresh) { return how(e, fresh) == Order::ordered; }, lanes);
 }
 
 void Checker::Scene::access(const sim::Warp& warp, const sim::Access& access) {
@@ -396,15 +409,20 @@ void Checker::Scene::access(const sim::Warp& warp, const sim::Access& access) {
   const uint32_t id = stamps_.number(std::move(s));
   const ptx::Instruction* inst = instruction(warp.pc());
   const size_t operand = inst && !inst->operands.empty() && inst->operands[0].is<ptx::Address>() ? 0 : 1;
-  each_run(access, [&](uint64_t begin, uint64_t size) {
+  knowledge(warp).lane_order.accessed();
+  const bool aligned = cluster_.grid.program.code.insts[warp.pc()].gather == sim::Gather::aligned;
+  const bool together = aligned && collective(warp);
+  each_run(access, [&](uint64_t begin, uint64_t size, uint32_t lane) {
     const auto bytes = static_cast<uint32_t>(size);
     const auto at = cluster_.locate_or_null(static_cast<uint32_t>(begin), bytes);
     if (!at.cta) return;
     require_inside(warp.pc(), operand, warp, write, *at.cta, at.offset, bytes, access.bytes);
     if (write) places_.write(warp, *at.cta, at.offset, bytes);
     if (at.cta != &warp.cta()) visits_[at.cta->rank].accesses[a.index] = {a.epoch, warp.pc()};
-    touch(*at.cta, false, at.offset, bytes, id, a.view);
+    const LaneRun lanes = together ? LaneRun::of_all() : LaneRun(lane, at.offset, access.bytes);
+    touch(*at.cta, false, at.offset, bytes, id, a.view, lanes);
   });
+  if (aligned) met(warp, warp.live());
 }
 
 // Whether the pipeline of the current operation wrote just these columns last; then it follows itself, and

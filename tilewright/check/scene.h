@@ -15,6 +15,7 @@
 #include "tilewright/check/global.h"
 #include "tilewright/check/groups.h"
 #include "tilewright/check/history.h"
+#include "tilewright/check/lane_order.h"
 #include "tilewright/check/load_uses.h"
 #include "tilewright/check/protocol.h"
 #include "tilewright/check/registers.h"
@@ -60,7 +61,8 @@ struct WarpKnowledge {
   uint64_t instructions = 0;                  // so far
   std::pair<uint64_t, const void*> released;  // the last instruction that did, and into which phase
   uint64_t init_fence = 0;                    // `instructions` at the last fence that publishes barriers
-  CopyGroups copies, bulk;                    // cp.async, and the bulk copies that complete by groups
+  LaneOrder lane_order;
+  CopyGroups copies, bulk;  // cp.async, and the bulk copies that complete by groups
   // By scope: accesses that relaxed reads observed, which a fence of that scope acquires.
   std::array<Clock, kFenceScopes> pending;
   std::vector<Flags::Entry> observed;                             // of other clusters, likewise
@@ -75,7 +77,8 @@ struct WarpKnowledge {
   UnwaitedLoads loads;
 };
 
-// f(begin, bytes) for the bytes of an access, where those of lanes that follow each other count as one run.
+// f(begin, bytes, lane) for the bytes of an access, where those of lanes that follow each other count as one
+// run; `lane` is the first.
 template <class F>
 void each_run(const sim::Access& access, F f) {
   for (uint32_t rest = access.lanes; rest != 0;) {
@@ -86,7 +89,7 @@ void each_run(const sim::Access& access, F f) {
       end += access.bytes;
       rest &= rest - 1;
     }
-    f(begin, end - begin);
+    f(begin, end - begin, first);
   }
 }
 
@@ -163,6 +166,13 @@ class Checker::Scene {
   WarpKnowledge& knowledge(const sim::Warp& warp) { return warps_[cluster_.position(warp)]; }
   Actor& actor(const sim::Warp& warp, uint32_t lanes);
   void join(WarpKnowledge& w);
+  void gathered(const sim::Warp& warp, const ptx::Instruction& inst, uint32_t lanes);
+  void met(const sim::Warp& warp, uint32_t lanes);
+  void warp_barrier(const sim::Warp& warp, uint32_t lanes);
+  void hear(const sim::Warp& warp, uint32_t lanes, const Clock& told);
+  void hear(const sim::Warp& warp, uint32_t lanes, const Phase& phase);
+  void hear(const sim::Warp& warp, uint32_t lanes, const Handed& handed);
+  bool collective(const sim::Warp& warp) const;
   template <class F>
   void release(const sim::Warp& warp, uint32_t lanes, F give);
   void give(Phase& phase, const View& view, const Semantics& how, bool remote, uint32_t pc);
@@ -191,8 +201,11 @@ class Checker::Scene {
   void prune();
   uint32_t stamp(const sim::AsyncOp& op, bool tensor, bool write);
   bool accumulates(const sim::AsyncOp& op, Memories& memories, uint64_t begin, uint64_t end, bool write);
+  template <class Lanes>
+  Order order_of(Shadow::Entry before, Shadow::Entry now, const View& view, size_t space);
+  template <class Lanes = NoLanes>
   void touch(const sim::Cta& cta, bool tensor, uint64_t begin, uint64_t bytes, uint32_t stamp,
-             const View& view);
+             const View& view, const Lanes& lanes = {});
   void touch_global(const PagedShadow::Rows& rows, const View& view);
   const std::shared_ptr<Operation>& lasting_operation();
   void access_global(const sim::Warp& warp, const sim::Access& access, Actor& a, const Semantics& how);
@@ -204,6 +217,9 @@ class Checker::Scene {
   Flags::Entry handed(const sim::Warp& warp, const Actor& a, View view, Scope scope) const;
   void take(Actor& a, const Handed& handed);
   void report(Order how, const Stamp& earlier, const Stamp& later, size_t space, const std::string& place);
+  void report(Order how, Shadow::Entry earlier, Shadow::Entry later, const sim::Cta& cta, bool tensor,
+              uint64_t begin);
+  void report_lanes(Shadow::Entry earlier, Shadow::Entry later, const std::string& place);
   std::string fence_for(const Stamp& earlier, size_t space) const;
   std::string too_narrow(const Stamp& earlier) const;
   std::string describe(const Stamp& s) const;

@@ -5,30 +5,29 @@
 #include <memory>
 #include <vector>
 
+#include "tilewright/check/shadow_entry.h"
+
 namespace tw::check {
 
 // The last accesses of every byte of a memory, by stamps. Cells of 16 bytes; most are used whole, by few
 // accesses, and that is the fast path.
 class Shadow {
  public:
-  struct Entry {
-    uint32_t stamp = 0;  // 0: none
-    uint16_t bytes = 0;  // of the cell
-    bool write = false;
-    bool atomic = false;  // two atomics do not race
-  };
+  using Entry = ShadowEntry;
 
   explicit Shadow(uint64_t bytes) : cells_((bytes + 15) / 16) {}
 
-  // Records an access. conflict(entry) hears of each earlier one of the same bytes where one of the two is a
-  // write. ordered(entry) tells whether an earlier read comes first in every run; it may then be forgotten.
-  template <class F, class G>
-  void access(uint64_t begin, uint64_t bytes, uint32_t stamp, bool write, bool atomic, F conflict,
-              G ordered) {
+  // Records an access. conflict(earlier, entry) hears of each earlier one of the same bytes where one of the
+  // two is a write. ordered(earlier, entry) tells whether an earlier read comes first in every run; it may
+  // then be forgotten. `lanes`: whose bytes these are.
+  template <class F, class G, class Lanes = NoLanes>
+  void access(uint64_t begin, uint64_t bytes, uint32_t stamp, bool write, bool atomic, F conflict, G ordered,
+              const Lanes& lanes = {}) {
     for (uint64_t at = begin; at < begin + bytes;) {
       const uint64_t cell = at / 16, end = std::min(begin + bytes, (cell + 1) * 16);
       const auto mask = static_cast<uint16_t>(((1u << (end - at)) - 1) << (at % 16));
-      touch(cells_[cell], {stamp, mask, write, atomic}, conflict, ordered);
+      const LaneOwner owner = lanes.owner(at - begin, end - begin, static_cast<uint32_t>(at % 16));
+      touch(cells_[cell], Entry(stamp, mask, write, atomic, owner), conflict, ordered);
       at = end;
     }
   }
@@ -37,21 +36,26 @@ class Shadow {
   template <class F>
   void each(F f) const {
     for (uint64_t c = 0; c < cells_.size(); ++c) {
-      for (const Entry& e : cells_[c].few)
-        if (e.stamp) f(c, e);
+      for (Entry e : cells_[c].few)
+        if (e.stamp()) f(c, e);
       if (cells_[c].more)
-        for (const Entry& e : *cells_[c].more) f(c, e);
+        for (Entry e : *cells_[c].more) f(c, e);
     }
   }
 
   // f(stamp&) of every entry: to see which stamps are in use, and to renumber them.
   template <class F>
   void each_stamp(F f) {
+    const auto renumber = [&](Entry& e) {
+      uint32_t stamp = e.stamp();
+      f(stamp);
+      e.renumber(stamp);
+    };
     for (Cell& cell : cells_) {
       for (Entry& e : cell.few)
-        if (e.stamp) f(e.stamp);
+        if (e.stamp()) renumber(e);
       if (cell.more)
-        for (Entry& e : *cell.more) f(e.stamp);
+        for (Entry& e : *cell.more) renumber(e);
     }
   }
 
@@ -63,53 +67,43 @@ class Shadow {
   };
 
   template <class F, class G>
-  void touch(Cell& cell, const Entry& fresh, F& conflict, G& ordered) {
-    const auto clashes = [&](const Entry& e) {
-      return (e.bytes & fresh.bytes) && (e.write || fresh.write) && !(e.atomic && fresh.atomic) &&
-             e.stamp != fresh.stamp;
-    };
-    const auto same = [&](const Entry& e) { return e.stamp == fresh.stamp && e.write == fresh.write; };
+  void touch(Cell& cell, const Entry fresh, F& conflict, G& ordered) {
     Entry& first = cell.few[0];
-    if (!cell.few[1].stamp) {  // at most one access so far
-      if (same(first) && first.bytes == fresh.bytes) return;
-      if (fresh.write && !fresh.atomic && (first.bytes & ~fresh.bytes) == 0) {
-        if (first.stamp && clashes(first)) conflict(first);
+    if (!cell.few[1].stamp()) {  // at most one access so far
+      if (first.bytes() == fresh.bytes() && first.take_in(fresh)) return;
+      if (fresh.write() && !fresh.atomic() && first.within(fresh)) {
+        if (first.clashes(fresh)) conflict(first, fresh);
         first = fresh;
         return;
       }
     }
-    for (const Entry& e : cell.few) {
-      if (!e.stamp) break;
-      if (clashes(e)) conflict(e);
+    for (Entry e : cell.few) {
+      if (!e.stamp()) break;
+      if (e.clashes(fresh)) conflict(e, fresh);
     }
     if (cell.more)
-      for (const Entry& e : *cell.more)
-        if (clashes(e)) conflict(e);
-    if (fresh.write)
+      for (Entry e : *cell.more)
+        if (e.clashes(fresh)) conflict(e, fresh);
+    if (fresh.write())
       // Whoever follows this write follows what it followed; atomics need not follow each other.
-      erase_if(cell, [&](const Entry& e) {
-        return (e.bytes & ~fresh.bytes) == 0 && (!(e.atomic && fresh.atomic) || ordered(e));
+      erase_if(cell, [fresh, &ordered](Entry e) {
+        return e.within(fresh) && (!(e.atomic() && fresh.atomic()) || ordered(e, fresh));
       });
     for (Entry& e : cell.few) {
-      if (!e.stamp) {
+      if (!e.stamp()) {
         e = fresh;
         return;
       }
-      if (same(e)) {
-        e.bytes |= fresh.bytes;
-        return;
-      }
+      if (e.take_in(fresh)) return;
     }
     if (!cell.more) cell.more = std::make_unique<std::vector<Entry>>();
     for (Entry& e : *cell.more)
-      if (same(e)) {
-        e.bytes |= fresh.bytes;
-        return;
-      }
+      if (e.take_in(fresh)) return;
     constexpr size_t kMany = 8, kMost = 256;
     if (cell.more->size() >= kMany)
-      std::erase_if(*cell.more,
-                    [&](const Entry& e) { return !e.write && (e.bytes & ~fresh.bytes) == 0 && ordered(e); });
+      std::erase_if(*cell.more, [fresh, &ordered](Entry e) {
+        return !e.write() && e.within(fresh) && ordered(e, fresh);
+      });
     if (cell.more->size() >= kMost) cell.more->erase(cell.more->begin());
     cell.more->push_back(fresh);
   }
@@ -117,8 +111,8 @@ class Shadow {
   template <class P>
   static void erase_if(Cell& cell, P gone) {
     size_t kept = 0;
-    for (const Entry& e : cell.few) {
-      if (!e.stamp) break;
+    for (Entry e : cell.few) {
+      if (!e.stamp()) break;
       if (!gone(e)) cell.few[kept++] = e;
     }
     if (cell.more) {
@@ -126,7 +120,7 @@ class Shadow {
       for (; kept < cell.few.size() && !cell.more->empty(); cell.more->pop_back())
         cell.few[kept++] = cell.more->back();
     }
-    for (; kept < cell.few.size() && cell.few[kept].stamp; ++kept) cell.few[kept] = {};
+    for (; kept < cell.few.size() && cell.few[kept].stamp(); ++kept) cell.few[kept] = {};
   }
 
   std::vector<Cell> cells_;

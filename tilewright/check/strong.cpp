@@ -10,14 +10,14 @@ namespace tw::check {
 
 void Checker::Scene::touch_global(const PagedShadow::Rows& rows, const View& view) {
   const GlobalStamp& s = global_.stamps[rows.stamp];
-  const auto how = [&](const Shadow::Entry& e) {
-    return order(global_.stamps[e.stamp], s, view, spaces_.global());
+  const auto how = [&](Shadow::Entry e) {
+    return order(global_.stamps[e.stamp()], s, view, spaces_.global());
   };
-  const auto conflict = [&](const Shadow::Entry& e) {
+  const auto conflict = [&](Shadow::Entry e) {
     if (const Order found = how(e); found != Order::ordered) [[unlikely]]
-      report(found, global_.stamps[e.stamp], s, spaces_.global(), launch_.name_of(rows.begin));
+      report(found, global_.stamps[e.stamp()], s, spaces_.global(), launch_.name_of(rows.begin));
   };
-  const auto ordered = [&](const Shadow::Entry& e) { return how(e) == Order::ordered; };
+  const auto ordered = [&](Shadow::Entry e) { return how(e) == Order::ordered; };
   if (s.op && !s.write) return global_.shadow.read(rows, conflict, ordered);
   for (uint32_t i = 0; i < rows.count; ++i)
     global_.shadow.access(rows.begin + i * rows.pitch, rows.bytes, rows.stamp, s.write, s.atomic, conflict,
@@ -42,7 +42,7 @@ void Checker::Scene::access_global(const sim::Warp& warp, const sim::Access& acc
   s.warp_index = warp.index();
   s.elsewhere = a.view.elsewhere;
   const uint32_t id = global_.number(std::move(s));
-  each_run(access, [&](uint64_t begin, uint64_t bytes) {
+  each_run(access, [&](uint64_t begin, uint64_t bytes, uint32_t) {
     touch_global({begin, bytes, 0, 1, id, how.strong}, a.view);
   });
 }
@@ -93,7 +93,10 @@ void Checker::Scene::synchronise(const sim::Warp& warp, const sim::Access& acces
   };
   if (how.observes && !flags.empty()) {
     each_word([&](uint64_t word) {
-      for (const Flags::Entry& h : flags.read(word)) observe(warp, a, h, how);
+      for (const Flags::Entry& h : flags.read(word)) {
+        hear(warp, access.lanes, *h);
+        observe(warp, a, h, how);
+      }
     });
     ++a.epoch;
   }
@@ -104,6 +107,9 @@ void Checker::Scene::synchronise(const sim::Warp& warp, const sim::Access& acces
   }
   const std::vector<Flags::Entry> out = hand_out(warp, access.lanes, how);
   if (global && !out.empty() && cluster_.has_turn()) launch_.tell(global_);
+  // Lanes that update a word together follow each other, in an order that nobody knows.
+  if (access.kind == sim::AccessKind::atomic)
+    for (const Flags::Entry& h : out) hear(warp, access.lanes, *h);
   if (out.empty() && flags.empty()) return;
   each_word([&](uint64_t word) {
     flags.write(word, out, access.kind == sim::AccessKind::atomic, cluster_.index, a.index);

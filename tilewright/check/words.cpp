@@ -111,7 +111,8 @@ void Checker::Scene::report(Order how, const Stamp& earlier, const Stamp& later,
   FaultKind kind = FaultKind::race;
   std::string message, advice;
   switch (how) {
-    case Order::ordered: return;
+    case Order::ordered:
+    case Order::lanes: return;  // two lanes have a report of their own
     case Order::unordered:
       message = tw::format("{}: {}, and nothing orders this after an earlier access", place, what);
       advice = hand_over_of(earlier, later);
@@ -180,6 +181,27 @@ void Checker::Scene::report(Order how, const Stamp& earlier, const Stamp& later,
   }
   found(kind, later.pc, std::move(message), earlier.pc, "the other access: " + describe(earlier),
         std::move(advice));
+}
+
+void Checker::Scene::report(Order how, Shadow::Entry earlier, Shadow::Entry later, const sim::Cta& cta,
+                            bool tensor, uint64_t begin) {
+  const std::string place = name_of(cta, tensor, begin);
+  if (how == Order::lanes) report_lanes(earlier, later, place);
+  else report(how, stamps_[earlier.stamp()], stamps_[later.stamp()], spaces_.shared(cta.rank), place);
+}
+
+void Checker::Scene::report_lanes(Shadow::Entry before, Shadow::Entry now, const std::string& place) {
+  const Stamp &earlier = stamps_[before.stamp()], &later = stamps_[now.stamp()];
+  const auto lanes = knowledge(*later.warp).lane_order.unordered(before, now, earlier);
+  if (!lanes || !reported_.emplace(Order::lanes, earlier.pc, later.pc).second) return;
+  const std::string other =
+      lanes->earlier == LaneOrder::kSeveral ? "other lanes" : tw::format("lane {}", lanes->earlier);
+  found(FaultKind::race, later.pc,
+        tw::format("{}: {} in lane {}, and nothing orders this after an access of {} of the same warp", place,
+                   describe(later), lanes->later, other),
+        earlier.pc, "the other access: " + describe(earlier),
+        "bar.warp.sync by these lanes between the two: lanes of a warp run apart, and to be at the same "
+        "instruction orders no memory (PTX ISA, \"bar.warp.sync\")");
 }
 
 }  // namespace tw::check
