@@ -21,25 +21,24 @@ std::string allocated(const TensorAllocator& allocator) {
   return text;
 }
 
-// allocate() checks the rules; a copy answers whether it would succeed now.
-bool has_room(const Tcgen05& t, int columns) {
-  TensorAllocator trial = t.memory.allocator;
-  return trial.allocate(columns).has_value();
-}
-
-bool columns_free(Warp& w, const Wait& wait) {
-  return has_room(Tcgen05::of(w.cta()), static_cast<int>(wait.a));
+// Whoever waits for columns goes on when they are free, and when it may not have them any more: another warp
+// has allocated fewer, or relinquished.
+bool columns_decided(Warp& w, const Wait& wait) {
+  const TensorAllocator& allocator = Tcgen05::of(w.cta()).memory.allocator;
+  const auto columns = static_cast<int>(wait.a);
+  return allocator.refuses(columns) || allocator.has_room(columns);
 }
 std::string describe_alloc(const Warp& w, const Wait& wait) {
   return tw::format("{} free columns of tensor memory; allocated are{}", wait.a,
                     allocated(Tcgen05::of(w.cta()).memory.allocator));
 }
-constexpr WaitKind kAllocWait{"tcgen05.alloc", &columns_free, &describe_alloc, false};
+constexpr WaitKind kAllocWait{"tcgen05.alloc", &columns_decided, &describe_alloc, false};
 
 // --- pairs ---
 
 struct Request {
   int column = 0, columns = 0;
+  bool operator==(const Request&) const = default;
 };
 
 // One of the three operations on one pair: what each CTA's warps have asked for, in order. The n-th request
@@ -47,6 +46,8 @@ struct Request {
 struct Meeting {
   std::array<std::vector<Request>, 2> asked;
   std::vector<int> granted;  // the column, for alloc
+
+  bool met(size_t number) const { return number < std::min(asked[0].size(), asked[1].size()); }
 };
 struct PairAllocation {
   Meeting meetings[3];
@@ -65,43 +66,44 @@ Meeting& meeting(const Warp& w, What what) {
   return all.pairs[w.cta().rank / 2].meetings[static_cast<size_t>(what)];
 }
 
-void perform(const Warp& w, uint32_t lanes, What what, const CtaGroup& group, Meeting& m) {
-  const Request &a = m.asked[0][m.granted.size()], &b = m.asked[1][m.granted.size()];
-  if (a.columns != b.columns || a.column != b.column) {
-    w.fault(
-        lanes,
-        "{}.cta_group::2 of {} columns at {} by the even CTA of the pair, of {} at {} by the odd: both must "
-        "name the same",
-        kNames[static_cast<size_t>(what)], a.columns, a.column, b.columns, b.column);
-  }
+// The next request that has met. Both CTAs allocate the same all the time: what one may or can, both do.
+void perform(const Warp& w, What what, const CtaGroup& group, Meeting& m) {
+  const Request& request = m.asked[0][m.granted.size()];
   int column = 0;
   for (Tcgen05* t : group.members) {
-    if (what == What::alloc) column = t->memory.allocator.allocate(a.columns).value();
-    else if (what == What::dealloc) t->memory.release(a.column, a.columns);
+    if (what == What::alloc) column = t->memory.allocator.allocate(request.columns).value();
+    else if (what == What::dealloc) t->memory.release(request.column, request.columns);
     else t->memory.allocator.relinquish();
   }
   m.granted.push_back(column);
   w.cluster().changed();
 }
 
-// Serves what can be: requests that have met, allocations when there is room.
-void serve(const Warp& w, uint32_t lanes, What what, const CtaGroup& group) {
-  Meeting& m = meeting(w, what);
-  while (std::min(m.asked[0].size(), m.asked[1].size()) > m.granted.size()) {
-    if (what == What::alloc && !has_room(group.home(), m.asked[0][m.granted.size()].columns)) return;
-    perform(w, lanes, what, group, m);
+// Allocations that waited and can be had now, the oldest first. One that breaks a rule by now is left to the
+// warps that ask for it.
+void serve_allocations(const Warp& w, const CtaGroup& group) {
+  Meeting& m = meeting(w, What::alloc);
+  const TensorAllocator& allocator = group.home().memory.allocator;
+  while (m.met(m.granted.size())) {
+    const int columns = m.asked[0][m.granted.size()].columns;
+    if (allocator.refuses(columns) || !allocator.has_room(columns)) return;
+    perform(w, What::alloc, group, m);
   }
 }
 
 // Wait::a: What; Wait::b: the number of the request.
 bool pair_ready(Warp& w, const Wait& wait) {
-  return meeting(w, static_cast<What>(wait.a)).granted.size() > wait.b;
+  const auto what = static_cast<What>(wait.a);
+  const Meeting& m = meeting(w, what);
+  if (m.granted.size() > wait.b) return true;
+  if (what != What::alloc || !m.met(wait.b)) return false;
+  return Tcgen05::of(w.cta()).memory.allocator.refuses(m.asked[0][wait.b].columns);
 }
 std::string describe_pair(const Warp& w, const Wait& wait) {
   const auto what = static_cast<What>(wait.a);
   Meeting& m = meeting(w, what);
   const uint32_t peer = w.cta().rank ^ 1;
-  if (m.asked[peer & 1].size() > wait.b) {
+  if (m.met(wait.b)) {
     return tw::format("{} free columns of tensor memory in both CTAs of the pair; allocated are{}",
                       m.asked[0][wait.b].columns, allocated(Tcgen05::of(w.cta()).memory.allocator));
   }
@@ -111,19 +113,38 @@ std::string describe_pair(const Warp& w, const Wait& wait) {
 }
 constexpr WaitKind kPairWait{"CTA pair", &pair_ready, &describe_pair, false};
 
-// The request's result, or nothing: the warp is suspended.
-std::optional<int> meet(Warp& w, const Inst& i, uint32_t lanes, What what, Request request) {
-  Meeting& m = meeting(w, what);
-  if (w.wake() == Wake::ready) return m.granted[w.wait().b];
-  const CtaGroup group = group_of(w, lanes, true);
+// Enters a request; its number. A fault when it differs from what the peer CTA has asked for.
+uint64_t ask(const Warp& w, uint32_t lanes, What what, Meeting& m, Request request) {
   auto& mine = m.asked[w.cta().rank & 1];
   mine.push_back(request);
   const uint64_t number = mine.size() - 1;
-  located(w, lanes, [&] {
-    serve(w, lanes, what, group);
-    if (what == What::dealloc) serve(w, lanes, What::alloc, group);
-  });
-  if (m.granted.size() > number) return m.granted[number];
+  if (!m.met(number)) return number;
+  if (const Request& a = m.asked[0][number], &b = m.asked[1][number]; a != b)
+    w.fault(
+        lanes,
+        "{}.cta_group::2 of {} columns at {} by the even CTA of the pair, of {} at {} by the odd: both must "
+        "name the same",
+        kNames[static_cast<size_t>(what)], a.columns, a.column, b.columns, b.column);
+  return number;
+}
+
+// The request's result, or nothing: the warp is suspended.
+std::optional<int> meet(Warp& w, const Inst& i, uint32_t lanes, What what, Request request) {
+  Meeting& m = meeting(w, what);
+  const bool first = w.wake() != Wake::ready;
+  if (!first && m.granted.size() > w.wait().b) return m.granted[w.wait().b];
+  const CtaGroup group = group_of(w, lanes, true);
+  const uint64_t number = first ? ask(w, lanes, what, m, request) : w.wait().b;
+  if (m.met(number)) {
+    TensorAllocator& allocator = group.home().memory.allocator;
+    located(w, lanes, [&] {
+      if (what == What::alloc && allocator.refuses(request.columns)) allocator.allocate(request.columns);
+      const bool next = number == m.granted.size();
+      if (what != What::alloc || (next && allocator.has_room(request.columns))) perform(w, what, group, m);
+    });
+    if (what == What::dealloc) serve_allocations(w, group);
+    if (m.granted.size() > number) return m.granted[number];
+  }
   w.suspend(kPairWait, i, lanes, static_cast<uint64_t>(what), number);
   return std::nullopt;
 }
@@ -175,6 +196,7 @@ Flow run_relinquish(Warp& w, const Inst& i, uint32_t lanes) {
   require_all_lanes(w, lanes);
   if ((i.aux & 4) != 0) return meet(w, i, lanes, What::relinquish, {}) ? Flow::next : Flow::wait;
   Tcgen05::of(w.cta()).memory.allocator.relinquish();
+  w.cluster().changed();
   return Flow::next;
 }
 

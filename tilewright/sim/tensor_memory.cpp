@@ -18,25 +18,34 @@ template <class... Args>
 
 // --- allocation ---
 
-std::optional<int> TensorAllocator::allocate(int columns) {
-  if (columns < 32 || columns > 512 || !is_power_of_two(columns)) {
-    fault("tcgen05.alloc of {} columns: the number must be a power of two in [32, 512]", columns);
+std::string TensorAllocator::broken_rule(int columns) const {
+  if (columns < 32 || columns > 512 || !is_power_of_two(columns))
+    return tw::format("tcgen05.alloc of {} columns: the number must be a power of two in [32, 512]", columns);
+  if (!permitted_) return "tcgen05.alloc after tcgen05.relinquish_alloc_permit";
+  if (columns > largest_allowed_)
+    return tw::format(
+        "tcgen05.alloc of {} columns after one of {}: the number should not increase between allocations",
+        columns, largest_allowed_);
+  if (columns > static_cast<int>(owner_.size()))
+    return tw::format("tcgen05.alloc of {} columns, but the machine has {}", columns, owner_.size());
+  return "";
+}
+
+std::optional<int> TensorAllocator::lowest_free(int columns) const {
+  for (int c = 0; c + columns <= static_cast<int>(owner_.size()); c += columns) {
+    const auto begin = owner_.begin() + c, end = begin + columns;
+    if (std::none_of(begin, end, [](int o) { return o >= 0; })) return c;
   }
-  if (!permitted_) fault("tcgen05.alloc after tcgen05.relinquish_alloc_permit");
-  if (columns > largest_allowed_) {
-    fault("tcgen05.alloc of {} columns after one of {}: the number should not increase between allocations",
-          columns, largest_allowed_);
-  }
-  int total = static_cast<int>(owner_.size());
-  for (int c = 0; c + columns <= total; c += columns) {
-    auto begin = owner_.begin() + c, end = begin + columns;
-    if (std::any_of(begin, end, [](int o) { return o >= 0; })) continue;
-    std::fill(begin, end, c);
-    largest_allowed_ = columns;
-    return c;
-  }
-  if (columns > total) fault("tcgen05.alloc of {} columns, but the machine has {}", columns, total);
   return std::nullopt;
+}
+
+std::optional<int> TensorAllocator::allocate(int columns) {
+  if (const std::string broken = broken_rule(columns); !broken.empty()) fault("{}", broken);
+  const std::optional<int> at = lowest_free(columns);
+  if (!at) return std::nullopt;
+  std::fill_n(owner_.begin() + *at, columns, *at);
+  largest_allowed_ = columns;
+  return at;
 }
 
 void TensorAllocator::release(int column, int columns) {

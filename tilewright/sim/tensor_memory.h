@@ -30,6 +30,9 @@ class TensorAllocator {
   // First column of the lowest free range; nothing if the caller has to wait. A fault if `columns` is no
   // power of two in [32, 512], is larger than in an earlier allocation, or follows a relinquish.
   std::optional<int> allocate(int columns);
+  bool refuses(int columns) const { return !broken_rule(columns).empty(); }  // allocate() would be a fault
+  // For a number that it does not refuse.
+  bool has_room(int columns) const { return lowest_free(columns).has_value(); }
   void release(int column, int columns);  // a fault unless this is an allocation
   void relinquish() { permitted_ = false; }
   bool allocated(int column) const { return owner_[static_cast<size_t>(column)] >= 0; }
@@ -41,6 +44,8 @@ class TensorAllocator {
   std::vector<Range> live() const;  // what a kernel must have freed when it ends
 
  private:
+  std::string broken_rule(int columns) const;  // by an allocation; "" if none
+  std::optional<int> lowest_free(int columns) const;
   std::vector<int> owner_;  // of each column: the first column of its allocation, or -1
   int largest_allowed_ = 512;
   bool permitted_ = true;

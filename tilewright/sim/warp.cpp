@@ -209,9 +209,9 @@ void Warp::leave(uint32_t lanes) {
   live_ &= ~lanes;
   exited_at_ = current_.pc;
   current_.lanes &= ~lanes;
-  ++current_.pc;
   if (observer_) observer_->warp_state(*this, WarpState::exited, lanes);
-  cluster().thread_exited(*this, lanes);
+  cluster().thread_exited(*this, lanes);  // what a CTA did not clean up is reported at its last exit
+  ++current_.pc;
 }
 
 // ---- execution ----
