@@ -1,7 +1,6 @@
-#include <bit>
-
 #include "tilewright/check/scene.h"
 #include "tilewright/sim/grid.h"
+#include "tilewright/sim/member_mask.h"
 #include "tilewright/sim/program.h"
 
 // Where the lanes of one warp meet, and what one of them hears of the others.
@@ -43,14 +42,16 @@ void Checker::Scene::met(const sim::Warp& warp, uint32_t lanes) {
   else w.lane_order.meet(lanes, begin_epochs(w));
 }
 
-// The lanes of a mask pass, and may do so one after the other.
+// Lanes pass; those of one mask may do so one after the other.
 void Checker::Scene::warp_barrier(const sim::Warp& warp, uint32_t lanes) {
   WarpKnowledge& w = knowledge(warp);
-  const sim::Slot mask = cluster_.grid.program.code.insts[warp.pc()].s[1];
-  const uint32_t members = warp.row<uint32_t>(mask)[std::countr_zero(lanes)] & warp.live();
-  if (!w.lane_order.first_of(members, lanes)) return;
-  if (members == warp.live()) join(w);
-  else met(warp, members);
+  const sim::Slot masks = cluster_.grid.program.code.insts[warp.pc()].s[1];
+  sim::each_group(warp.row<uint32_t>(masks), lanes, [&](uint32_t mask, uint32_t group) {
+    const uint32_t members = mask & warp.live();
+    if (!w.lane_order.first_of(members, group)) return;
+    if (members == warp.live()) join(w);
+    else met(warp, members);
+  });
 }
 
 void Checker::Scene::hear(const sim::Warp& warp, uint32_t lanes, const Clock& told) {

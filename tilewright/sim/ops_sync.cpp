@@ -5,6 +5,7 @@
 #include "tilewright/sim/cluster.h"
 #include "tilewright/sim/grid.h"
 #include "tilewright/sim/lanes.h"
+#include "tilewright/sim/member_mask.h"
 
 // PTX ISA, "bar, barrier", "bar.warp.sync", "barrier.cluster", "membar, fence".
 namespace tw::sim {
@@ -157,12 +158,22 @@ bool warp_sync_ready(Warp& w, const Wait& wait) {
 
 Flow run_warp_sync(Warp& w, const Inst& i, uint32_t lanes) {
   if (w.wake() == Wake::ready) return passed(w, lanes);
-  const uint32_t members = w.row<uint32_t>(i.s[1])[std::countr_zero(lanes)];
-  if (lanes & ~members)
-    w.fault(lanes & ~members, "bar.warp.sync by a lane that its mask {:#010x} leaves out", members);
-  if ((members & w.live() & ~lanes) == 0) return passed(w, lanes);
+  uint32_t complete = 0, members = 0, waiting = 0;
+  each_group(w.row<uint32_t>(i.s[1]), lanes, [&](uint32_t mask, uint32_t group) {
+    if (group & ~mask)
+      w.fault(group & ~mask, "bar.warp.sync by a lane that its mask {:#010x} leaves out", mask);
+    if ((mask & w.live() & ~group) == 0) complete |= group;
+    else members = mask, waiting = group;
+  });
+  if (complete == lanes) return passed(w, lanes);
+  if (complete != 0) {  // the others come again
+    passed(w, complete);
+    w.branch_from(w.pc() + 1, complete, lanes);
+    return Flow::jump;
+  }
+  if (waiting != lanes) w.branch_from(w.pc(), waiting, lanes);
   w.cluster().changed();
-  return w.suspend(kWarpSync, i, lanes, members);
+  return w.suspend(kWarpSync, i, waiting, members);
 }
 
 void decode_warp_sync(Decoding& d) {

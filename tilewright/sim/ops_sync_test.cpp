@@ -284,6 +284,37 @@ TEST(WarpOps, ShufflesVotesMatchReduxElect) {
   }
 }
 
+// "shfl.sync", "bar.warp.sync": each thread waits for the members of its own mask. Groups may come together.
+TEST(WarpOps, GroupsWithMasksOfTheirOwn) {
+  for (const std::string& schedule : kSchedules) {
+    const auto got = run({.schedule = schedule, .words = 32 * 5}, R"(
+      .shared .align 16 .b32 buf[32];
+      mov.u32 %r0, %tid.x; mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd0, %rd1;
+      and.b32 %r2, %r0, 24; mov.u32 %r3, 255; shl.b32 %r3, %r3, %r2;
+      mov.u32 %r5, buf; mad.lo.u32 %r5, %r0, 4, %r5; xor.b32 %r6, %r0, 5; mov.u32 %r7, buf; mad.lo.u32 %r7, %r6, 4, %r7;
+      st.shared.u32 [%r5], %r0; bar.warp.sync %r3; ld.shared.u32 %r1, [%r7]; st.global.u32 [%rd1], %r1;
+      shfl.sync.bfly.b32 %r1, %r0, 3, 0x181f, %r3; st.global.u32 [%rd1+128], %r1;
+      redux.sync.add.u32 %r1, %r0, %r3; st.global.u32 [%rd1+256], %r1;
+      // Two of the groups come late, the lanes of each to places of their own.
+      setp.lt.u32 %p0, %r0, 16; @%p0 bra meet;
+      and.b32 %r4, %r0, 1; setp.eq.u32 %p1, %r4, 0; st.shared.u32 [%r5], %r6; @%p1 bra even;
+      bar.warp.sync %r3; bra meet;
+      even: bar.warp.sync %r3;
+      meet: ld.shared.u32 %r1, [%r7]; st.global.u32 [%rd1+384], %r1;
+      vote.sync.ballot.b32 %r1, %p1, %r3; @%p0 mov.u32 %r1, 0; st.global.u32 [%rd1+512], %r1; exit;)");
+    for (uint32_t l = 0; l < 32; ++l) {
+      EXPECT_EQ(got[l], l ^ 5);
+      EXPECT_EQ(got[32 + l], l ^ 3);
+      EXPECT_EQ(got[64 + l], l / 8 * 64 + 28);
+      EXPECT_EQ(got[96 + l], l < 16 ? l ^ 5 : l);
+      EXPECT_EQ(got[128 + l], l < 16 ? 0 : 0x55u << (l & 24));
+    }
+  }
+  EXPECT_NE(
+      fault_of({}, "mov.u32 %r0, %tid.x; mov.u32 %r3, 0xff; bar.warp.sync %r3; exit;").find("leaves out"),
+      std::string::npos);
+}
+
 TEST(WarpOps, MatrixLoadStoreAndMma) {
   // ldmatrix of an 8x8 matrix of 16-bit numbers, plain and transposed; stmatrix puts it back transposed.
   const auto got = run({.words = 128}, R"(

@@ -6,6 +6,7 @@
 #include "tilewright/sim/call.h"
 #include "tilewright/sim/cluster.h"
 #include "tilewright/sim/grid.h"
+#include "tilewright/sim/member_mask.h"
 #include "tilewright/sim/observer.h"
 #include "tilewright/sim/program.h"
 
@@ -244,13 +245,18 @@ void Warp::execute(uint32_t& budget) {
   const uint32_t* const order = code_->order.data();
   while (budget != 0) {
     const Inst& inst = code[current_.pc];
-    const uint32_t lanes =
-        current_.lanes & (*reinterpret_cast<uint32_t*>(base_[0] + inst.guard) ^ inst.guard_flip);
+    uint32_t lanes = current_.lanes & (*reinterpret_cast<uint32_t*>(base_[0] + inst.guard) ^ inst.guard_flip);
+    bool split = false;
     --budget;
-    if (inst.gather != Gather::none && lanes != 0 && !gathered(inst, lanes)) [[unlikely]] {
-      ++budget;
-      park(Fragment::State::reconverging);
-      return;
+    if (inst.gather != Gather::none && lanes != 0) [[unlikely]] {
+      const uint32_t together = current_.lanes;
+      if (!gathered(inst, lanes)) {
+        ++budget;
+        park(Fragment::State::reconverging);
+        return;
+      }
+      split = current_.lanes != together;
+      lanes &= current_.lanes;
     }
     if (observer_ && current_.wake == Wake::none) [[unlikely]]
       observer_->issue(*this, *code_->source[current_.pc], current_.pc, lanes);
@@ -258,6 +264,8 @@ void Warp::execute(uint32_t& budget) {
     if (flow == Flow::next) [[likely]] {
       ++current_.pc;
       current_.wake = Wake::none;
+      if (split) [[unlikely]]
+        return park(Fragment::State::runnable);  // the lanes left behind are first
     } else {
       if (flow == Flow::wait || flow == Flow::order) ++budget;  // counted when it completes
       if (!step_flow(flow)) return;
@@ -287,14 +295,30 @@ void Warp::execute(uint32_t& budget) {
   }
 }
 
-// Whether the lanes a collective instruction needs are here. If not, they are waited for.
+// Whether the lanes a collective instruction needs are here. If not, they are waited for. Of lanes with
+// several member masks those of one that is complete go on, and the others are left where they are.
 bool Warp::gathered(const Inst& inst, uint32_t lanes) {
   uint32_t members = kAllLanes;
   if (inst.gather == Gather::members) {
-    members = row<uint32_t>(inst.s[4])[std::countr_zero(lanes)];
-    if (lanes & ~members)
-      fault(lanes & ~members, "a lane executes a .sync instruction whose member mask {:#010x} leaves it out",
-            members);
+    const auto* masks = row<uint32_t>(inst.s[4]);
+    members = masks[std::countr_zero(lanes)];
+    if (lanes & ~members) {
+      uint32_t complete = 0;
+      each_group(masks, lanes, [&](uint32_t mask, uint32_t group) {
+        if (group & ~mask)
+          fault(group & ~mask, "a lane executes a .sync instruction whose member mask {:#010x} leaves it out",
+                mask);
+        if ((mask & live_ & ~group) == 0) complete = group;
+        members |= mask;
+      });
+      if (complete != 0) {
+        Fragment rest = current_;
+        rest.lanes = lanes & ~complete;
+        parked_.push_back(rest);
+        current_.lanes &= ~rest.lanes;
+        return true;
+      }
+    }
   }
   if ((members & live_ & ~lanes) == 0) return true;
   if (inst.gather == Gather::aligned && current_.lanes == live_) {
