@@ -277,6 +277,7 @@ void Checker::Scene::exited(const sim::Warp& warp) {
     }
   require_signals_seen(warp.cta(), visits.at_end);
   if (cluster_.in_flight() == 0) byte_counts_.ended(warp.cta());
+  register_plan_.ended(warp.cta());
   for (const auto& op : visits.copies)
     if (!op->over(false, visits.at_end.caused))
       found(FaultKind::exit, op->pc,

@@ -37,6 +37,7 @@ const char* name(FaultKind k) {
     case FaultKind::named_barrier: return "named barrier misused";
     case FaultKind::not_waited_for: return "load not waited for";
     case FaultKind::not_handed_back: return "operands not handed back";
+    case FaultKind::spare_registers: return "registers left over";
     case FaultKind::freed_elsewhere: return "freed by another warp";
   }
   return "?";
@@ -46,6 +47,7 @@ Severity severity(FaultKind k) {
   switch (k) {
     case FaultKind::not_waited_for:
     case FaultKind::not_handed_back:
+    case FaultKind::spare_registers:
     case FaultKind::freed_elsewhere: return Severity::remark;
     default: return Severity::fault;
   }

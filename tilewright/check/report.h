@@ -37,6 +37,7 @@ enum class FaultKind : uint8_t {
   // Remarks:
   not_waited_for,   // loads of tensor memory are in order by the use of their values alone
   not_handed_back,  // operands of tcgen05.mma are overwritten by threads without a proxy fence
+  spare_registers,  // setmaxnreg gives back more than is taken again
   freed_elsewhere,  // tensor memory is given back by another warp than the one that allocated it
 };
 const char* name(FaultKind k);

@@ -40,6 +40,7 @@ Checker::Scene::Scene(Checker& owner, Launch& launch, sim::Cluster& cluster)
       elections_(reporter()),
       places_(reporter(), cluster.ctas.size()),
       allocations_(reporter()),
+      register_plan_(reporter(), cluster.grid.program.code.source),
       registers_(cluster.grid.program.code.source),
       origins_(cluster.grid.program),
       global_(launch.extent()) {
@@ -127,6 +128,8 @@ void Checker::Scene::issue(const sim::Warp& warp, const ptx::Instruction& inst, 
     w.bulk.commit(lanes);
   } else if (inst.opcode() == "cp" && inst.has("commit_group")) {
     w.copies.commit(lanes);
+  } else if (inst.opcode() == "setmaxnreg") {
+    register_plan_.moved(warp);
   }
   if (registers_.any()) registers(warp, inst, w);
   if (w.loads.any()) {

@@ -18,6 +18,7 @@
 #include "tilewright/check/lane_order.h"
 #include "tilewright/check/load_uses.h"
 #include "tilewright/check/protocol.h"
+#include "tilewright/check/register_plan.h"
 #include "tilewright/check/registers.h"
 #include "tilewright/check/scope.h"
 #include "tilewright/check/shadow.h"
@@ -252,6 +253,7 @@ class Checker::Scene {
   const Elections elections_;
   BarrierPlaces places_;
   TensorAllocations allocations_;
+  RegisterPlan register_plan_;
   const SharedRegisters registers_;
   RegisterTable register_table_;
   const AddressOrigins origins_;
