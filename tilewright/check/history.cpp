@@ -10,7 +10,8 @@ namespace {
 // Behind a load of tensor memory that nobody is known to have waited for.
 Order after_use(const Stamp& earlier, const Stamp& later, const View& view) {
   const auto& used = earlier.op->used;
-  if (!used || !used->before(view.caused)) return Order::unordered;
+  // A use is of its lanes: like their accesses, others of the warp know of it when they have met.
+  if (!used || !used->before(view.ordinary)) return Order::unordered;
   return earlier.warp == later.warp || used->before(view.tensor) ? Order::by_use : Order::no_tensor_fence;
 }
 
