@@ -215,6 +215,7 @@ void run(Session& session, const Options& o, const ptx::Module& module) {
   LaunchOptions options;
   options.timed = true;
   options.names = std::make_shared<ptx::DebugMap>(spec.names);
+  options.dependent = bound.dependent;
   options.sim.schedule = sim::parse_schedule(o.schedule);
   options.sim.observer = o.trace.empty() ? nullptr : &trace;
   options.sim.progress_user = &progress;

@@ -159,6 +159,16 @@ void prescribe(const ptx::Function& entry, std::string_view directive, bool give
   extents = {extent(0), extent(1), extent(2)};
 }
 
+DependentLaunch dependent_launch(const LaunchSpec& spec, const std::vector<Tensor>& buffers) {
+  using Use = BufferSpec::GridBefore;
+  DependentLaunch out;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (spec.buffers[i].grid_before == Use::writes) out.written_before.push_back(buffers[i]);
+    if (spec.buffers[i].grid_before == Use::reads) out.read_before.push_back(buffers[i]);
+  }
+  return out;
+}
+
 void check_count(const LaunchSpec& spec, const ptx::Function& entry) {
   if (spec.arguments.size() == entry.params.size()) return;
   std::string list;
@@ -243,6 +253,7 @@ BoundLaunch bind_launch(const LaunchSpec& spec, const ptx::Module& module, Devic
                   .cluster = spec.cluster,
                   .dynamic_shared = spec.dynamic_shared,
                   .params = {}};
+  if (spec.dependent) bound.dependent = dependent_launch(spec, bound.buffers);
   prescribe(entry, "reqntid", spec.has_block, bound.launch.block);
   prescribe(entry, "reqnctapercluster", spec.has_cluster, bound.launch.cluster);
   const std::vector<uint32_t> offsets = ptx::parameter_offsets(entry);

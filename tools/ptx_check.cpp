@@ -52,6 +52,7 @@ check::CheckReport check_ptx(const ptx::Module& module, const LaunchSpec& spec, 
     // values.
     launch.names = std::make_shared<ptx::DebugMap>(spec.names);
     launch.sim = sim;
+    launch.dependent = bound.dependent;
     device.launch_ptx(module, bound.entry->name, bound.launch, launch);
   };
   check::CheckReport report = check::check(run, options);

@@ -151,9 +151,20 @@ void check_shape(BufferSpec& b) {
                bits(b.dtype));
 }
 
+// The position of a name among `names`, which stand in the driver's order.
+int64_t choice(const LocatedJson& json, std::string_view what,
+               std::initializer_list<std::string_view> names) {
+  const std::string& text = json.text(what);
+  const auto at = std::find(names.begin(), names.end(), text);
+  if (at != names.end()) return at - names.begin();
+  std::string known;
+  for (std::string_view n : names) known += format("{}{}", known.empty() ? "" : ", ", n);
+  user_error(json.loc, "{} is \"{}\"; known: {}", what, text, known);
+}
+
 BufferSpec read_buffer(const std::string& name, const LocatedJson& json, const std::string& folder) {
   const std::string what = format("buffer '{}'", name);
-  json.allow({"type", "shape", "strides", "init", "print", "keep", "expect"}, what);
+  json.allow({"type", "shape", "strides", "init", "print", "keep", "expect", "grid_before"}, what);
   BufferSpec b;
   b.loc = json.loc;
   b.name = name;
@@ -165,21 +176,13 @@ BufferSpec read_buffer(const std::string& name, const LocatedJson& json, const s
   if (const auto* v = json.find("print")) b.print = v->boolean("\"print\"");
   if (const auto* v = json.find("keep")) b.keep = resolve(v->text("\"keep\""), folder);
   if (const auto* v = json.find("expect")) b.expect = read_expectation(*v, folder);
+  if (const auto* v = json.find("grid_before"))
+    b.grid_before =
+        static_cast<BufferSpec::GridBefore>(choice(*v, "\"grid_before\"", {"nothing", "reads", "writes"}));
   return b;
 }
 
 using Map = sim::TensorMapSpec;
-
-// The position of a name among `names`, which stand in the driver's order.
-int64_t choice(const LocatedJson& json, std::string_view what,
-               std::initializer_list<std::string_view> names) {
-  const std::string& text = json.text(what);
-  const auto at = std::find(names.begin(), names.end(), text);
-  if (at != names.end()) return at - names.begin();
-  std::string known;
-  for (std::string_view n : names) known += format("{}{}", known.empty() ? "" : ", ", n);
-  user_error(json.loc, "{} is \"{}\"; known: {}", what, text, known);
-}
 
 Map::Type map_type(DType t, const SourceLoc& loc) {
   switch (t) {
@@ -419,8 +422,9 @@ const BufferSpec* LaunchSpec::find(std::string_view buffer) const {
 LaunchSpec parse_launch(std::string_view text, const std::string& file_name) {
   const LocatedJson json = parse_json(text, file_name);
   const std::string folder = std::filesystem::path(file_name).parent_path().string();
-  json.allow({"entry", "grid", "block", "cluster", "dynamic_shared", "buffers", "arguments", "names"},
-             "a launch file");
+  json.allow(
+      {"entry", "grid", "block", "cluster", "dynamic_shared", "dependent", "buffers", "arguments", "names"},
+      "a launch file");
   LaunchSpec launch;
   launch.loc = json.loc;
   if (const auto* v = json.find("entry")) launch.entry = v->text("\"entry\"");
@@ -430,10 +434,18 @@ LaunchSpec parse_launch(std::string_view text, const std::string& file_name) {
     launch.cluster = read_dim3(*v, "\"cluster\""), launch.has_cluster = true;
   if (const auto* v = json.find("dynamic_shared"))
     launch.dynamic_shared = static_cast<uint32_t>(v->integer("\"dynamic_shared\"", 0, kMax32));
+  if (const auto* v = json.find("dependent")) launch.dependent = v->boolean("\"dependent\"");
   if (const auto* v = json.find("buffers"))
     for (const auto& [name, buffer] : v->members("\"buffers\"")) {
       if (launch.find(name)) user_error(buffer.loc, "there are two buffers '{}'", name);
       launch.buffers.push_back(read_buffer(name, buffer, folder));
+      if (launch.buffers.back().grid_before != BufferSpec::GridBefore::nothing && !launch.dependent)
+        user_error(
+            buffer.loc,
+            "buffer '{}': \"grid_before\" says what the grid before a dependent launch does with it, but "
+            "the launch file does not say \"dependent\": true; any other launch starts when that grid "
+            "has ended",
+            name);
     }
   check_expectations(launch);
   if (const auto* v = json.find("arguments"))

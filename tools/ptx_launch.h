@@ -48,6 +48,8 @@ struct BufferSpec {
   bool print = false;
   std::string keep;  // file to write; empty: none
   std::optional<Expectation> expect;
+  // What the grid before a dependent launch may still do with it.
+  enum class GridBefore { nothing, reads, writes } grid_before = GridBefore::nothing;
 
   int64_t elements() const;  // of the shape
   int64_t extent() const;    // elements from the first to the last one, with gaps
@@ -81,6 +83,7 @@ struct LaunchSpec {
   sim::Dim3 grid, block, cluster;
   bool has_cluster = false, has_block = false;
   uint32_t dynamic_shared = 0;
+  bool dependent = false;  // programmatic dependent launch
   std::vector<BufferSpec> buffers;
   std::vector<ArgumentSpec> arguments;
   ptx::DebugMap names;
@@ -108,6 +111,7 @@ struct BoundLaunch {
   sim::Launch launch;
   std::vector<Tensor> buffers;  // in the order of LaunchSpec::buffers; flat, extent() elements each
   std::vector<Tensor> maps;     // tensor maps that parameters point to
+  std::optional<DependentLaunch> dependent;  // for LaunchOptions
 };
 // Allocates and fills the buffers, encodes tensor maps, packs the parameters. User errors: a module that
 // ptx::verify refuses, arguments that do not match the entry's parameters, a pointer that is less aligned

@@ -1,5 +1,6 @@
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -125,6 +126,14 @@ std::string parameter_text(const ptx::Variable& p) {
 
 namespace {
 
+// Whether it is meant for a dependent launch.
+bool waits_for_grid(const ptx::Function& entry) {
+  return std::any_of(entry.body.begin(), entry.body.end(), [](const ptx::Statement& s) {
+    const auto* i = std::get_if<ptx::Instruction>(&s);
+    return i && i->opcode() == "griddepcontrol" && i->has("wait");
+  });
+}
+
 // What a parameter is filled with; buffers that this needs are added.
 Json template_argument(const ptx::Variable& p, const std::string& type, bool pointer, const std::string& name,
                        Json& buffers) {
@@ -159,11 +168,16 @@ std::string launch_template(const ptx::Function& entry) {
     arguments +=
         format("{}\n    {}", i ? "," : "", one_line(template_argument(p, type, pointer, name, buffers)));
   }
+  const bool dependent = waits_for_grid(entry);
+  if (dependent)
+    for (Json& buffer : buffers) buffer["grid_before"] = "nothing";
   text = format("{{\n  \"entry\": {},\n  \"grid\": [1, 1, 1],\n", Json(entry.name).dump());
   text += format("  \"cluster\": {},\n", one_line(extents(entry, "reqnctapercluster")));
   text += format("  \"block\": {},\n",
                  one_line(extents(entry, entry.directive("reqntid").empty() ? "maxntid" : "reqntid")));
-  text += "  \"dynamic_shared\": 0,\n  \"buffers\": {";
+  text += "  \"dynamic_shared\": 0,\n";
+  if (dependent) text += "  \"dependent\": true,\n";
+  text += "  \"buffers\": {";
   for (const auto& [name, buffer] : buffers.items())
     text += format("{}\n    {}: {}", text.back() == '{' ? "" : ",", Json(name).dump(), one_line(buffer));
   return text + "\n  },\n  \"arguments\": [" + arguments + "\n  ]\n}\n";

@@ -196,6 +196,43 @@ TEST_F(TwPtx, TemplatesAreLaunchFiles) {
   EXPECT_EQ(tw("affine.ptx --launch l.json").code, 0);  // n = 0: it touches nothing
 }
 
+// A kernel that waits for the grid before it is meant for a dependent launch.
+TEST_F(TwPtx, TheTemplateOfAKernelThatWaitsIsADependentLaunch) {
+  std::string text = kAffine;
+  text.insert(text.find("  mov.u32 %r2, %ctaid.x;"), "  griddepcontrol.wait;\n");
+  write("affine.ptx", text);
+  const Outcome o = tw("affine.ptx --template");
+  const json j = json::parse(o.out);
+  EXPECT_EQ(j["dependent"], true);
+  EXPECT_EQ(j["buffers"]["in"]["grid_before"], "nothing");
+  EXPECT_EQ(j["buffers"]["out"]["grid_before"], "nothing");
+  write("l.json", o.out);
+  EXPECT_EQ(tw("affine.ptx --launch l.json").code, 0);
+}
+
+TEST_F(TwPtx, DependentLaunchesAreCheckedAgainstTheGridBefore) {
+  const std::string late = R"("block": [32], "dependent": true,)";
+  write("l.json", launch(late));
+  EXPECT_EQ(tw("affine.ptx --launch l.json", "check").code, 0);
+  write("l.json", launch(late, R"(, "grid_before": "reads")"));
+  EXPECT_EQ(tw("affine.ptx --launch l.json").code, 0);  // it runs all the same
+  const Outcome o = tw("affine.ptx --launch l.json", "check");
+  EXPECT_EQ(o.code, 1);
+  EXPECT_NE(o.out.find("affine.ptx:33:3: missing dependency wait: out: st.global.f32 writes it"), o.out.npos)
+      << o.out;
+}
+
+TEST_F(TwPtx, RefusesAGridBeforeThatThereIsNot) {
+  expect_refused(
+      launch("", R"(, "grid_before": "writes")"),
+      "l.json:4: error: buffer 'out': \"grid_before\" says what the grid before a dependent launch "
+      "does with it, but the launch file does not say \"dependent\": true; any other launch starts "
+      "when that grid has ended");
+  expect_refused(launch("\"dependent\": true,", R"(, "grid_before": "written")"),
+                 "l.json:4: error: \"grid_before\" is \"written\"; known: nothing, reads, writes");
+  expect_refused(launch("\"dependent\": 1,"), "l.json:2: error: \"dependent\" must be true or false");
+}
+
 TEST_F(TwPtx, TracesAndSchedules) {
   write("l.json", launch("\"block\": [32],"));
   EXPECT_EQ(report("affine.ptx --launch l.json --schedule random:3 --trace t.json")["schedule"], "random:3");
@@ -210,7 +247,7 @@ TEST_F(TwPtx, RefusesWhatIsNoLaunchFile) {
   expect_refused(
       launch("\"gird\": [1],"),
       "l.json:2: error: a launch file has an unknown member \"gird\"; known: entry, grid, block, cluster, "
-      "dynamic_shared, buffers, arguments, names");
+      "dynamic_shared, dependent, buffers, arguments, names");
   expect_refused(launch("\"grid\": [0],"), "l.json:2: error: \"grid\" is 0, allowed are 1 to 4294967295");
   expect_refused(launch("\"grid\": 4,"), "l.json:2: error: \"grid\" must be an array");
   expect_refused(launch("\"entry\": \"afine\","),

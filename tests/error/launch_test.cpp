@@ -95,6 +95,17 @@ TEST_F(LaunchError, StoreThatWouldWriteBeyondItsTensor) {
       << launch_with(true, 203);
 }
 
+TEST_F(LaunchError, DependentOnMemoryOfAnotherDevice) {
+  const Tensor elsewhere = Device::open("sim:h200")->tensor(f32, {64}, "elsewhere");
+  for (const tw::DependentLaunch& dependent :
+       {tw::DependentLaunch{{elsewhere}, {}}, tw::DependentLaunch{{a}, {elsewhere}}})
+    EXPECT_EQ(message_of(base,
+                         [&] {
+                           device->launch(kernel, {a, d, 0.5}, {.sim = {}, .dependent = dependent});
+                         }),
+              " dependent launch: tensor 'elsewhere' is on sim:h200, the kernel runs on sim:b200");
+}
+
 TEST_F(LaunchError, WrongKind) {
   EXPECT_EQ(launch({a, 7, 0.5}), "+9 scale: parameter 'D' takes a tensor, f32 [M, 32], given the number 7");
   EXPECT_EQ(launch({a, d, a}),

@@ -19,7 +19,7 @@ uint32_t GlobalTouches::number(GlobalStamp s) {
 }
 
 Checker::Launch::Launch(Checker& owner, const sim::Grid& grid)
-    : spaces(2 * size_t{grid.cluster_ctas} * ceil_div(grid.cta_threads, 32u), grid.cluster_ctas),
+    : spaces(2 * size_t{grid.cluster_ctas} * ceil_div(grid.cta_threads, 32u) + 1, grid.cluster_ctas),
       owner_(owner),
       grid_(grid),
       shadow_(extent()) {}

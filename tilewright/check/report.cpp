@@ -35,6 +35,7 @@ const char* name(FaultKind k) {
     case FaultKind::election: return "missing election";
     case FaultKind::overwritten: return "live barrier overwritten";
     case FaultKind::named_barrier: return "named barrier misused";
+    case FaultKind::dependency: return "missing dependency wait";
     case FaultKind::not_waited_for: return "load not waited for";
     case FaultKind::not_handed_back: return "operands not handed back";
     case FaultKind::spare_registers: return "registers left over";

@@ -34,6 +34,7 @@ enum class FaultKind : uint8_t {
   election,       // lanes each do what one of them should
   overwritten,    // data over a live mbarrier
   named_barrier,  // an arrival may count for the wrong use of a named barrier
+  dependency,     // a dependent launch touches what the grid before uses, without waiting for that grid
   // Remarks:
   not_waited_for,   // loads of tensor memory are in order by the use of their values alone
   not_handed_back,  // operands of tcgen05.mma are overwritten by threads without a proxy fence

@@ -39,6 +39,7 @@ Checker::Scene::Scene(Checker& owner, Launch& launch, sim::Cluster& cluster)
       byte_counts_(reporter()),
       elections_(reporter()),
       places_(reporter(), cluster.ctas.size()),
+      dependency_waits_(reporter(), cluster.grid),
       allocations_(reporter()),
       register_plan_(reporter(), cluster.grid.program.code.source),
       registers_(cluster.grid.program.code.source),
@@ -244,7 +245,18 @@ void Checker::Scene::waited(const sim::Warp& warp, const ptx::Instruction& inst,
     if (&stream == w.tensor_loads.get()) w.loads.waited();
   } else if (inst.opcode() == "cp") {
     wait_for_groups(w, a, inst, lanes);
+  } else if (inst.opcode() == "griddepcontrol") {
+    wait_for_grid_before(warp, inst, a, lanes);
   }
+}
+
+void Checker::Scene::wait_for_grid_before(const sim::Warp& warp, const ptx::Instruction& inst, Actor& a,
+                                          uint32_t lanes) {
+  if (!dependency_waits_.any()) return;
+  WarpKnowledge& w = knowledge(warp);
+  a.view.caused.set(spaces_.grid_before(), 1);
+  if (&a == &w.some && w.fences.all_came(&inst, lanes, warp.live()))
+    actor(warp, w.full).view.caused.set(spaces_.grid_before(), 1);
 }
 
 // "cp.async.wait_group", "cp.async.wait_all", "cp.async.bulk.wait_group": each lane waits for its own.

@@ -12,6 +12,7 @@
 #include "tilewright/check/address_origins.h"
 #include "tilewright/check/allocations.h"
 #include "tilewright/check/checker.h"
+#include "tilewright/check/dependency.h"
 #include "tilewright/check/global.h"
 #include "tilewright/check/groups.h"
 #include "tilewright/check/history.h"
@@ -208,6 +209,7 @@ class Checker::Scene {
   void touch(const sim::Cta& cta, bool tensor, uint64_t begin, uint64_t bytes, uint32_t stamp,
              const View& view, const Lanes& lanes = {});
   void touch_global(const PagedShadow::Rows& rows, const View& view);
+  void wait_for_grid_before(const sim::Warp& warp, const ptx::Instruction& inst, Actor& a, uint32_t lanes);
   const std::shared_ptr<Operation>& lasting_operation();
   void access_global(const sim::Warp& warp, const sim::Access& access, Actor& a, const Semantics& how);
   void access_global(const sim::AsyncOp& op, const sim::AsyncAccess& access);
@@ -252,6 +254,7 @@ class Checker::Scene {
   const ByteCounts byte_counts_;
   const Elections elections_;
   BarrierPlaces places_;
+  DependencyWaits dependency_waits_;
   TensorAllocations allocations_;
   RegisterPlan register_plan_;
   const SharedRegisters registers_;

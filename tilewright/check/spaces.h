@@ -22,6 +22,8 @@ class Spaces {
   size_t global() const { return begin(ctas_); }
   size_t count() const { return ctas_ + 1; }
   size_t actors() const { return actors_; }
+  // The last actor: the grid before a dependent launch.
+  size_t grid_before() const { return actors_ - 1; }
   size_t begin(size_t number) const { return number * actors_; }
 
  private:

@@ -10,6 +10,9 @@ namespace tw::check {
 
 void Checker::Scene::touch_global(const PagedShadow::Rows& rows, const View& view) {
   const GlobalStamp& s = global_.stamps[rows.stamp];
+  if (dependency_waits_.any() && view.caused[spaces_.grid_before()] == 0)
+    if (const auto at = dependency_waits_.needed(rows, s.write))
+      dependency_waits_.missing(s.pc, *at, launch_.name_of(*at), describe(s));
   const auto how = [&](Shadow::Entry e) {
     return order(global_.stamps[e.stamp()], s, view, spaces_.global());
   };
@@ -208,6 +211,7 @@ void Checker::Scene::take(Actor& a, const Handed& h) {
     a.view.proxied.join(mine->proxied);
     a.view.caused.join(mine->caused);
   }
+  if (h.view.caused[spaces_.grid_before()] != 0) a.view.caused.set(spaces_.grid_before(), 1);
 }
 
 }  // namespace tw::check

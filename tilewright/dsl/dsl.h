@@ -337,6 +337,10 @@ void fence_proxy_async(Where where = Where::current());
 // "tcgen05.fence": orders tcgen05 operations across the synchronisation before / after it.
 void tcgen05_fence_before_thread_sync(Where where = Where::current());
 void tcgen05_fence_after_thread_sync(Where where = Where::current());
+// "griddepcontrol": in a dependent launch (DependentLaunch), waits until the grids before have completed and
+// what they wrote is visible; allows the grids behind to start.
+void griddepcontrol_wait(Where where = Where::current());
+void griddepcontrol_launch_dependents(Where where = Where::current());
 // "wgmma.commit_group", "wgmma.wait_group": at most `pending` groups of this warpgroup stay in flight.
 void wgmma_commit_group(Where where = Where::current());
 void wgmma_wait_group(int pending, Where where = Where::current());

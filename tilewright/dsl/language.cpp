@@ -336,6 +336,10 @@ void tcgen05_fence_before_thread_sync(Where where) {
 void tcgen05_fence_after_thread_sync(Where where) {
   instruction("tcgen05.fence::after_thread_sync", {}, ir::Scope::thread, where);
 }
+void griddepcontrol_wait(Where where) { instruction("griddepcontrol.wait", {}, ir::Scope::thread, where); }
+void griddepcontrol_launch_dependents(Where where) {
+  instruction("griddepcontrol.launch_dependents", {}, ir::Scope::thread, where);
+}
 void wgmma_commit_group(Where where) {
   instruction("wgmma.commit_group.sync.aligned", {}, ir::Scope::warpgroup, where);
 }

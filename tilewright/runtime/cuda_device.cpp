@@ -1,3 +1,4 @@
+#include <array>
 #include <map>
 #include <mutex>
 
@@ -310,11 +311,17 @@ LaunchResult CudaDevice::start(LoadedFunction& function, std::string_view kernel
                       .block_y = launch.block.y,
                       .block_z = launch.block.z,
                       .dynamic_shared_bytes = launch.dynamic_shared};
-  LaunchAttribute cluster{.id = LaunchAttribute::cluster_dimension};
-  cluster.value.cluster = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
+  std::array<LaunchAttribute, 2> attributes;
+  config.attributes = attributes.data();
   if (launch.cluster.count() > 1) {
-    config.attributes = &cluster;
-    config.attribute_count = 1;
+    LaunchAttribute& cluster = attributes[config.attribute_count++];
+    cluster.id = LaunchAttribute::cluster_dimension;
+    cluster.value.cluster = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
+  }
+  if (options.dependent) {
+    LaunchAttribute& dependent = attributes[config.attribute_count++];
+    dependent.id = LaunchAttribute::programmatic_stream_serialization;
+    dependent.value.programmatic_stream_serialization_allowed = 1;
   }
   // One by one: the driver aligns parameters by their address in the constant bank, where the block does not
   // start at a multiple of 64.

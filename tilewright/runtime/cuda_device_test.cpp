@@ -20,6 +20,7 @@ struct Record {
   std::string text;                                   // of the last module
   cuda::LaunchConfig config;                          // of the last launch
   std::vector<unsigned> cluster;                      // its cluster attribute, if any
+  std::vector<int> dependent;                         // of programmatic stream serialization, likewise
   std::vector<size_t> param_bytes = {8};              // of the entry that a test launches
   std::vector<std::vector<std::byte>> params;         // of the last launch
   std::map<int, int> function_attributes;             // set ones
@@ -33,10 +34,13 @@ cuda::Result launch(const cuda::LaunchConfig* config, cuda::Function, void** par
   ++record->launches;
   record->config = *config;
   record->cluster.clear();
+  record->dependent.clear();
   for (unsigned i = 0; i < config->attribute_count; ++i) {
     const cuda::LaunchAttribute& a = config->attributes[i];
     if (a.id == cuda::LaunchAttribute::cluster_dimension)
       record->cluster = {a.value.cluster.x, a.value.cluster.y, a.value.cluster.z};
+    if (a.id == 6)  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+      record->dependent.push_back(a.value.programmatic_stream_serialization_allowed);
   }
   record->params.clear();
   for (size_t i = 0; i < record->param_bytes.size(); ++i) {
@@ -199,6 +203,21 @@ TEST_F(CudaDevice, PassesTheLaunchOn) {
   EXPECT_EQ(std::memcmp(record_.params[0].data(), &address, 8), 0);
   // CUfunction_attribute: 8 dynamic shared memory, 14 non-portable cluster sizes.
   EXPECT_EQ(record_.function_attributes, (std::map<int, int>{{8, 200000}, {14, 1}}));
+}
+
+TEST_F(CudaDevice, ADependentLaunchSaysSo) {
+  Tensor x = device->tensor(DType::f16, {64}, "x");
+  Compiled k = kernel();
+  device->launch(k, {x}, {.sim = {}, .dependent = DependentLaunch{}});
+  EXPECT_EQ(record_.dependent, std::vector<int>{1});
+  EXPECT_TRUE(record_.cluster.empty());
+  k.cluster[0] = 2;
+  k.grid[0] = [](const auto&) { return 2; };
+  device->launch(k, {x}, {.sim = {}, .dependent = DependentLaunch{{x}, {}}});
+  EXPECT_EQ(record_.dependent, std::vector<int>{1});
+  EXPECT_EQ(record_.cluster, (std::vector<unsigned>{2, 1, 1}));
+  device->launch(k, {x});
+  EXPECT_TRUE(record_.dependent.empty());
 }
 
 // cuLaunchKernel refuses a grid without CTAs, cuMemAlloc an allocation without bytes.

@@ -49,6 +49,8 @@ enum class JitOption : int {
 // CUlaunchAttribute: an id, padding to 8 bytes, and a value of 64 bytes.
 struct LaunchAttribute {
   static constexpr int cluster_dimension = 4;  // CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+  static constexpr int programmatic_stream_serialization = 6;
   int id = 0;
   int padding = 0;
   union Value {
@@ -56,6 +58,7 @@ struct LaunchAttribute {
     struct {
       unsigned x, y, z;
     } cluster;
+    int programmatic_stream_serialization_allowed;
   } value = {};
 };
 static_assert(sizeof(LaunchAttribute) == 72);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -55,11 +56,21 @@ class Tensor {
 // A kernel argument: a tensor for a pointer parameter, a number for a scalar one.
 using Argument = std::variant<Tensor, int64_t, double>;
 
+// Programmatic dependent launch: the kernel may start before the one that was launched before it has ended.
+// Before it touches what that one uses it waits for that end, by griddepcontrol.wait, and the checker holds
+// it to that.
+struct DependentLaunch {
+  std::vector<Tensor> written_before;  // by the kernel before
+  std::vector<Tensor> read_before;     // and what that one only reads
+};
+
 struct LaunchOptions {
   sim::RunOptions sim;  // ignored on a GPU
   // Of launch_ptx on the simulator: what the module's author called things. A compiled kernel brings its own.
   std::shared_ptr<const ptx::DebugMap> names = nullptr;
   bool timed = false;  // on a GPU: measure with events
+  // On a GPU: a launch with programmatic stream serialization. Simulated kernels run one after the other.
+  std::optional<DependentLaunch> dependent = std::nullopt;
 };
 
 struct LaunchResult {

@@ -40,6 +40,19 @@ sim::Machine machine_of(const machine::Gpu& gpu) {
           .max_cluster = gpu.max_cluster};
 }
 
+sim::GridBefore grid_before(const DependentLaunch& dependent, const Device& device) {
+  sim::GridBefore before;
+  const auto add = [&](const Tensor& t, bool writes) {
+    if (&t.device() != &device)
+      user_error({}, "dependent launch: tensor '{}' is on {}, the kernel runs on {}", t.name(),
+                 t.device().name(), device.name());
+    if (t.bytes() != 0) before.uses.push_back({t.address(), t.address() + t.bytes(), writes});
+  };
+  for (const Tensor& t : dependent.written_before) add(t, true);
+  for (const Tensor& t : dependent.read_before) add(t, false);
+  return before;
+}
+
 class SimDevice : public Device {
  public:
   explicit SimDevice(const machine::Gpu& gpu)
@@ -115,8 +128,10 @@ class SimDevice : public Device {
 
   LaunchResult run(const sim::Program& program, const sim::Launch& launch, const LaunchOptions& options,
                    auto describe) {
+    sim::Launch described = launch;
+    if (options.dependent) described.grid_before = grid_before(*options.dependent, *this);
     try {
-      sim::RunStats stats = program.run(launch, memory_, options.sim);
+      sim::RunStats stats = program.run(described, memory_, options.sim);
       return {.seconds = stats.seconds, .sim = stats};
     } catch (const Error& e) {
       throw e.with_note({}, "in " + describe());

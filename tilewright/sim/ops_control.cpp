@@ -77,9 +77,15 @@ void decode_nanosleep(Decoding& d) {
   d.inst.run = &run_pause;
 }
 
+// Earlier grids have completed when a launch starts.
+Flow run_grid_wait(Warp& w, const Inst&, uint32_t lanes) {
+  if (Observer* o = w.cluster().observer()) o->waited(w, w.instruction(), lanes);
+  return Flow::next;
+}
+
 void decode_griddepcontrol(Decoding& d) {
-  d.take_one_of({"launch_dependents", "wait"});
-  d.inst.run = &run_nothing;  // a launch here depends on no earlier grid
+  const bool wait = d.take_one_of({"launch_dependents", "wait"}) == "wait";
+  d.inst.run = wait ? &run_grid_wait : &run_nothing;
 }
 
 // setmaxnreg: the warp's budget changes; .inc waits until the CTA's pool has enough (PTX ISA, "setmaxnreg").

@@ -56,6 +56,29 @@ std::string fault_of(const Case& s, std::string_view body) {
 constexpr const char* kStore =
     "mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd0, %rd1; st.global.u32 [%rd1], %r1; exit;";
 
+// ---- griddepcontrol ----
+
+// Launches run one after the other: the wait passes at once, in whichever lanes execute it, and a trigger
+// starts nothing early, however often it is repeated.
+TEST(Griddepcontrol, FindsTheGridBeforeComplete) {
+  const Program program = compile(module_text(".param .u64 out", std::string(kRegs) + R"(
+      ld.param.u64 %rd0, [out]; mov.u32 %r0, %tid.x; mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %rd0, %rd1;
+      griddepcontrol.launch_dependents;
+      and.b32 %r1, %r0, 1; setp.eq.u32 %p0, %r1, 0;
+      @%p0 griddepcontrol.wait;
+      @!%p0 griddepcontrol.wait;
+      ld.global.u32 %r2, [%rd1]; griddepcontrol.launch_dependents; griddepcontrol.launch_dependents;
+      mad.lo.u32 %r2, %r2, 2, %r0; st.global.u32 [%rd1], %r2; exit;)"));
+  GlobalMemory memory;
+  Buffer<uint32_t> out(memory, std::vector<uint32_t>(64, 1), "out");
+  Launch launch{{}, {64, 1, 1}, {}, 0, Params().add(out.address).bytes()};
+  for (const bool dependent : {false, true, true}) {
+    if (dependent) launch.grid_before = GridBefore{{{out.address, out.address + 256, true}}};
+    program.run(launch, memory);
+  }
+  for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(out.get()[i], ((1 * 2 + i) * 2 + i) * 2 + i) << i;
+}
+
 // ---- mbarrier ----
 
 TEST(MBarrierObject, PhasesCountsAndLimits) {

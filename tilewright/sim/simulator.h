@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,11 +49,23 @@ struct ScheduleSpec {
 ScheduleSpec parse_schedule(std::string_view text);  // user error that lists the forms
 std::string to_string(const ScheduleSpec& spec);
 
+// The grid that a dependent launch follows (CUDA, "programmatic dependent launch"; PTX ISA,
+// "griddepcontrol"). The simulator runs one launch after the other; who observes a run is told what that grid
+// may still do when this one starts.
+struct GridBefore {
+  struct Use {
+    uint64_t begin = 0, end = 0;  // device addresses
+    bool writes = false;          // else it only reads them
+  };
+  std::vector<Use> uses;
+};
+
 struct Launch {
   Dim3 grid, block, cluster;
   uint32_t dynamic_shared = 0;  // bytes
   std::vector<std::byte>
       params;  // the entry's parameter block: each parameter at its naturally aligned offset
+  std::optional<GridBefore> grid_before = std::nullopt;  // there is one for a dependent launch
 };
 
 class Observer;          // observer.h
