@@ -81,6 +81,28 @@ TEST(HostRules, B166_IndexThatSizesMakeTooLarge) {
       << refused;
 }
 
+// The grid is a whole number of tiles, so its last rows are not there; up to row 2147583 it is
+// 2147583 * 1000 + 999 > 2^31 - 1.
+std::string store_guarded_rows(int64_t rows, bool on_the_row) {
+  const int base = __LINE__;
+  return message_of(base, [&] {
+    KernelBuilder k("rows", Arch::sm_90a);
+    k.launch({.grid = {ceil_div(rows, int64_t{128})}, .threads = 128});
+    auto D = k.global(f32, {4096}, "D");
+    const Expr row = cta_id.x * 128 + thread_id;
+    if_(on_the_row ? row < rows : thread_id < 100, [&] { D.store({(row * 1000 + 999) % 4093}, 1.0f); });
+    lower(k.finish());
+  });
+}
+
+TEST(HostRules, B167_AGuardKeepsTheIndexSmall) {
+  EXPECT_EQ(store_guarded_rows(2147483, true), "no error");  // 2147482999 is the last
+  const std::string index = "+6 the index 'thread * 1000 + cta_x * 128000 + 999' lies between 999 and ",
+                    rule = ", which 32 bits cannot hold; cast(i64, ...) one of its terms";
+  EXPECT_EQ(store_guarded_rows(2147484, true), index + "2147483999" + rule);
+  EXPECT_EQ(store_guarded_rows(2147483, false), index + "2147555999" + rule);  // row 2147456 + 99
+}
+
 // Memory that nobody has: only its description is looked at.
 struct NoMemory : Tensor::Storage {
   void write(std::span<const std::byte>) override {}
@@ -107,6 +129,29 @@ TEST(HostRules, SizesAreSigned) {
   };
   EXPECT_EQ(bind(2147483647), "no error");
   EXPECT_EQ(bind(2147483648), "+2 long: M = 2147483648; a size is at most 2147483647");
+}
+
+// What a launch refuses, too: only rows below M are computed with.
+TEST(HostRules, B166_AGuardKeepsTheIndexOfALaunchSmall) {
+  const int base = __LINE__;
+  KernelBuilder k("rows", Arch::sm_90a);
+  auto M = k.size("M");
+  k.launch({.grid = {ceil_div(M, 128)}, .threads = 128});
+  k.global(u8, {M}, "rows");
+  auto D = k.global(f32, {4096}, "D");
+  const Expr row = cta_id.x * 128 + thread_id;
+  if_(row < M, [&] { D.store({(row * 1000 + 999) % 4093}, 1.0f); });
+  const tw::Compiled kernel = lower(k.finish());
+  auto host = std::make_shared<tw::testing::HostDevice>();
+  const auto bind = [&](int64_t m) {
+    auto storage = std::make_shared<NoMemory>();
+    describe_storage(*storage, host, u8, {m}, "rows");
+    storage->address = 0x1000;
+    std::vector<tw::Argument> arguments{Tensor(storage), host->tensor(f32, {4096}, "d")};
+    return message_of(base, [&] { tw::bind_arguments(kernel, arguments, *host); });
+  };
+  EXPECT_EQ(bind(2147483), "no error");
+  EXPECT_TRUE(bind(2147484).starts_with("+7 rows requires: the index '")) << bind(2147484);
 }
 
 // ---- budgets ----

@@ -3,11 +3,23 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "tilewright/ir/guards.h"
+
 namespace tw::ir {
 namespace {
 
 bool is_sum(const Expr& e) {
   return is_integer(e.type()) && bits(e.type()) == 32 && (e->op == Op::add || e->op == Op::mul);
+}
+
+// Whether an expression keeps its value: a condition that holds at the begin of a block holds in all of it.
+bool lasts(const Expr& value) {
+  bool lasting = true;
+  visit(value, [&](const Expr& e) {
+    if (e->op == Op::variable) lasting &= e->variable->assigned_once;
+    if (e->op == Op::load || e->op == Op::element || e->op == Op::coordinate) lasting = false;
+  });
+  return lasting;
 }
 
 // The same expression with every variable and id as narrow as one launch makes it.
@@ -89,12 +101,29 @@ class AtLaunch {
   std::map<ScopeId, Expr> ids_;
 };
 
+Range bounds_of(AtLaunch& launch, const IndexValue& v) {
+  const Expr value = launch.narrow(v.value);
+  const Range everywhere = range(value);
+  if (!leaves_32_bits(everywhere) || v.guards.empty()) return everywhere;
+  Guards guards;
+  for (const Expr& g : v.guards) guards.add(launch.narrow(g));
+  return guards.never() ? Range{0, -1} : guards.range(value);
+}
+
+// Whether all of `fewer` are among `more`.
+bool among(const std::vector<Expr>& fewer, const std::vector<Expr>& more) {
+  return std::all_of(fewer.begin(), fewer.end(), [&](const Expr& f) {
+    return std::any_of(more.begin(), more.end(), [&](const Expr& m) { return same(f, m); });
+  });
+}
+
 }  // namespace
 
 IndexRanges::IndexRanges(Kernel kernel) : kernel_(std::move(kernel)) { block(kernel_.body); }
 
-Range IndexRanges::of(const Expr& value, const Sizes& size) const {
-  return range(AtLaunch(kernel_, declared_, counters_, size).narrow(value));
+Range IndexRanges::of(const IndexValue& value, const Sizes& size) const {
+  AtLaunch launch(kernel_, declared_, counters_, size);
+  return bounds_of(launch, value);
 }
 
 bool IndexRanges::overflows(size_t i, const Sizes& size) const {
@@ -104,7 +133,7 @@ bool IndexRanges::overflows(size_t i, const Sizes& size) const {
   if (overflows_.empty() || sizes != sizes_) {
     AtLaunch launch(kernel_, declared_, counters_, size);
     overflows_.clear();
-    for (const IndexValue& v : values_) overflows_.push_back(leaves_32_bits(range(launch.narrow(v.value))));
+    for (const IndexValue& v : values_) overflows_.push_back(leaves_32_bits(bounds_of(launch, v)));
     sizes_ = std::move(sizes);
   }
   return overflows_[i];
@@ -113,13 +142,29 @@ bool IndexRanges::overflows(size_t i, const Sizes& size) const {
 bool leaves_32_bits(const Range& r) { return r.lo && r.hi && (*r.lo < INT32_MIN || *r.hi > INT32_MAX); }
 
 void IndexRanges::consumed(const Expr& e) {
-  if (is_sum(e) && std::none_of(values_.begin(), values_.end(),
-                                [&](const IndexValue& known) { return same(known.value, e); }))
-    values_.push_back({e, loc_});
+  if (is_sum(e) && std::none_of(values_.begin(), values_.end(), [&](const IndexValue& known) {
+        return same(known.value, e) && among(known.guards, guards_);
+      }))
+    values_.push_back({e, loc_, guards_});
   inside(e);
 }
 
+template <class Body>
+void IndexRanges::guarded(const Expr& condition, Body body) {
+  const bool counts = lasts(condition);
+  if (counts) guards_.push_back(condition);
+  body();
+  if (counts) guards_.pop_back();
+}
+
 void IndexRanges::inside(const Expr& e) {
+  // What the condition does not choose may wrap.
+  if (e->op == Op::logical_and || e->op == Op::logical_or || e->op == Op::select) {
+    consumed(e->args[0]);
+    guarded(e->op == Op::logical_or ? !e->args[0] : e->args[0], [&] { consumed(e->args[1]); });
+    if (e->op == Op::select) guarded(!e->args[0], [&] { consumed(e->args[2]); });
+    return;
+  }
   // Part of a sum, or widened term by term.
   const bool exact = is_sum(e) || (e->op == Op::cast && is_integer(e.type()) && bits(e.type()) == 64);
   for (const Expr& a : e->args) {
@@ -158,8 +203,8 @@ void IndexRanges::block(const Block& b) {
             data(n.value);
           } else if constexpr (std::is_same_v<T, If>) {
             consumed(n.condition);
-            block(*n.then);
-            if (n.otherwise) block(*n.otherwise);
+            guarded(n.condition, [&] { block(*n.then); });
+            if (n.otherwise) guarded(!n.condition, [&] { block(*n.otherwise); });
           } else if constexpr (std::is_same_v<T, For>) {
             consumed(n.begin);
             consumed(n.end);

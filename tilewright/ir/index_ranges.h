@@ -17,6 +17,7 @@ namespace tw::ir {
 struct IndexValue {
   Expr value;
   SourceLoc loc;
+  std::vector<Expr> guards;  // hold wherever it is taken
 };
 
 class IndexRanges {
@@ -26,11 +27,11 @@ class IndexRanges {
   IndexRanges(const IndexRanges&) = delete;
   IndexRanges& operator=(const IndexRanges&) = delete;
 
-  const std::vector<IndexValue>& values() const { return values_; }  // each once
+  const std::vector<IndexValue>& values() const { return values_; }
   // Bounds of a value over all threads of a launch, where the run-time sizes are what `size` says, or
-  // anything without it. Guards are not looked at. Without a bound where a variable that changes or an
-  // argument decides.
-  Range of(const Expr& value, const Sizes& size) const;
+  // anything without it; where these leave 32 bits, over the threads that its guards let through (lo > hi:
+  // none). Without a bound where a variable that changes or an argument decides.
+  Range of(const IndexValue& value, const Sizes& size) const;
   // Whether values()[i] may leave 32 bits. Launches repeat, so the answer for the last sizes is kept.
   bool overflows(size_t i, const Sizes& size) const;
 
@@ -40,12 +41,16 @@ class IndexRanges {
   void data(const Expr& e);      // a value that is stored or computed with: may wrap as it likes
   void consumed(const Expr& e);  // read by what is no sum
   void inside(const Expr& e);
+  // `body` reads what is used only where the condition holds.
+  template <class Body>
+  void guarded(const Expr& condition, Body body);
 
   Kernel kernel_;
   std::vector<IndexValue> values_;
   std::map<const Variable*, Expr> declared_;  // variables with one value
   std::map<const Variable*, const For*> counters_;
-  SourceLoc loc_;  // of the statement being read
+  SourceLoc loc_;             // of the statement being read
+  std::vector<Expr> guards_;  // around it
 
   mutable std::mutex mutex_;
   mutable std::vector<int64_t> sizes_;   // of the last launch

@@ -59,24 +59,24 @@ Extent extent(const Expr& e) {
 void check_index_ranges(const ir::Kernel& kernel, Compiled& out) {
   const auto ranges = std::make_shared<const ir::IndexRanges>(kernel);
   for (size_t i = 0; i < ranges->values().size(); ++i) {
-    const auto& [value, loc] = ranges->values()[i];
-    const ir::Range always = ranges->of(value, nullptr);
+    const ir::IndexValue& index = ranges->values()[i];
+    const ir::Range always = ranges->of(index, nullptr);
     if (always.within(INT32_MIN, INT32_MAX)) continue;
     if (kernel.sizes.empty()) {
       if (ir::leaves_32_bits(always))
-        user_error(loc,
+        user_error(index.loc,
                    "the index '{}' lies between {} and {}, which 32 bits cannot hold; cast(i64, ...) one "
                    "of its terms",
-                   to_string(value), *always.lo, *always.hi);
+                   to_string(index.value), *always.lo, *always.hi);
       continue;
     }
-    const ir::Range least = ranges->of(value, [](const std::string&) { return 1; });
+    const ir::Range least = ranges->of(index, [](const std::string&) { return 1; });
     if (!least.lo || !least.hi) continue;  // no launch can tell
     out.requirements.push_back(
         {[ranges, i](const auto& size) { return !ranges->overflows(i, size); },
          format("the index '{}' fits 32 bits; cast(i64, ...) one of its terms where it does not",
-                to_string(value)),
-         loc});
+                to_string(index.value)),
+         index.loc});
   }
 }
 
