@@ -8,7 +8,8 @@ namespace {
 using Part = std::shared_ptr<const Known>;
 
 bool covers(const Known& a, const Known& b) {
-  return a.ordinary.covers(b.ordinary) && a.proxied.covers(b.proxied) && a.caused.covers(b.caused);
+  return a.ordinary.covers(b.ordinary) && a.proxied.covers(b.proxied) && a.caused.covers(b.caused) &&
+         a.maps.covers(b.maps);
 }
 
 Part merged(const Part& a, const Part& b) {
@@ -18,7 +19,24 @@ Part merged(const Part& a, const Part& b) {
   both->ordinary.join(b->ordinary);
   both->proxied.join(b->proxied);
   both->caused.join(b->caused);
+  both->maps.join(b->maps);
   return both;
+}
+
+// `part` takes over what is ordinary, from place `begin` on.
+Elsewhere fenced(const Elsewhere& a, Clock Known::*part, size_t begin) {
+  if (!a) return a;
+  auto out = std::make_shared<ElsewhereMap>();
+  for (const auto& [cluster, known] : *a) {
+    if ((*known.*part).covers(known->ordinary, begin)) {
+      out->emplace_back(cluster, known);
+      continue;
+    }
+    auto seen = std::make_shared<Known>(*known);
+    (*seen.*part).join(seen->ordinary, begin);
+    out->emplace_back(cluster, std::move(seen));
+  }
+  return out;
 }
 
 }  // namespace
@@ -45,20 +63,8 @@ Elsewhere merged(const Elsewhere& a, const Elsewhere& b) {
   return fresh ? both : a;
 }
 
-Elsewhere proxied(const Elsewhere& a, size_t global) {
-  if (!a) return a;
-  auto out = std::make_shared<ElsewhereMap>();
-  for (const auto& [cluster, known] : *a) {
-    if (known->proxied.covers(known->ordinary, global)) {
-      out->emplace_back(cluster, known);
-      continue;
-    }
-    auto seen = std::make_shared<Known>(*known);
-    seen->proxied.join(seen->ordinary, global);
-    out->emplace_back(cluster, std::move(seen));
-  }
-  return out;
-}
+Elsewhere proxied(const Elsewhere& a, size_t global) { return fenced(a, &Known::proxied, global); }
+Elsewhere mapped(const Elsewhere& a) { return fenced(a, &Known::maps, 0); }
 
 const Known* find(const Elsewhere& a, uint64_t cluster) {
   if (!a) return nullptr;

@@ -127,8 +127,10 @@ Order Checker::Launch::order(const GlobalStamp& earlier, const GlobalStamp& late
   if (!known) return Order::unordered;
   if (earlier.op) return earlier.op->over(!earlier.write, known->caused) ? Order::ordered : Order::unordered;
   if (earlier.epoch > known->ordinary[earlier.actor]) return Order::unordered;
-  if (later.proxy != Proxy::generic && earlier.epoch > known->proxied[spaces.global() + earlier.actor])
-    return later.proxy == Proxy::async ? Order::no_proxy_fence : Order::no_map_fence;
+  if (later.proxy == Proxy::async && earlier.epoch > known->proxied[spaces.global() + earlier.actor])
+    return Order::no_proxy_fence;
+  if (later.proxy == Proxy::tensor_map && earlier.write && earlier.epoch > known->maps[earlier.actor])
+    return Order::no_map_fence;
   return Order::ordered;
 }
 

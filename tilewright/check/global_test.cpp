@@ -121,6 +121,9 @@ TEST(Elsewhere, MergesByCluster) {
   EXPECT_EQ(find(b, 3), nullptr);
   EXPECT_EQ(find(proxied(b, 4), 2)->proxied[4 + 1], 6u);  // behind the parts of shared memory
   EXPECT_EQ(find(proxied(b, 4), 2)->proxied[1], 0u);
+  EXPECT_EQ(find(mapped(b), 2)->maps[1], 6u);
+  EXPECT_EQ(find(mapped(b), 2)->proxied[1], 0u);
+  EXPECT_EQ(find(merged(b, mapped(b)), 2)->maps[1], 6u);
 }
 
 // ---- several CTAs on several host threads ----

@@ -168,7 +168,7 @@ void Checker::Scene::fence(const sim::Warp& warp, const ptx::Instruction& inst, 
       a.note_present();
       v.maps.join(v.ordinary);
       if (some) v.maps.set(some->index, some->epoch++);
-      v.elsewhere = proxied(v.elsewhere, spaces_.global());
+      v.elsewhere = mapped(v.elsewhere);
     }
   } else if ((inst.opcode() == "fence" || inst.opcode() == "membar") && inst.has("proxy")) {
     proxy_fence(warp, check::proxy_fence(inst), a, some);

@@ -159,7 +159,7 @@ Flags::Entry Checker::Scene::handed(const sim::Warp& warp, const Actor& a, View 
   h->scope = scope;
   h->pc = warp.pc();
   if (!launch_.single()) {
-    auto known = std::make_shared<Known>(Known{view.ordinary, view.proxied, view.caused});
+    auto known = std::make_shared<Known>(Known{view.ordinary, view.proxied, view.caused, view.maps});
     auto mine = std::make_shared<ElsewhereMap>();
     mine->emplace_back(cluster_.index, std::move(known));
     h->elsewhere = merged(view.elsewhere, mine);
@@ -210,6 +210,7 @@ void Checker::Scene::take(Actor& a, const Handed& h) {
     a.view.ordinary.join(mine->ordinary);
     a.view.proxied.join(mine->proxied);
     a.view.caused.join(mine->caused);
+    a.view.maps.join(mine->maps);
   }
   if (h.view.caused[spaces_.grid_before()] != 0) a.view.caused.set(spaces_.grid_before(), 1);
 }
