@@ -33,19 +33,23 @@ class ShadowEntry {
   constexpr bool take_in(ShadowEntry later) {
     constexpr uint64_t kSame = uint64_t{1} << kWrite | 0xFFFF'FFFF;
     if ((word_ ^ later.word_) & kSame) return false;
-    if ((word_ ^ later.word_) >> kOwner == 0) {
-      word_ |= later.word_ & uint64_t{0xFFFF} << 32;
-      return true;
-    }
-    if (later.within(*this) && owner().is_several()) return true;
-    if (bytes() != later.bytes() || !owner().known() || !later.owner().known()) return false;
-    *this = ShadowEntry(stamp(), static_cast<uint16_t>(bytes()), write(), atomic(), LaneOwner::several());
+    if ((word_ ^ later.word_) >> kOwner != 0) [[unlikely]]
+      return take_in_of_others(later);
+    word_ |= later.word_ & uint64_t{0xFFFF} << 32;
     return true;
   }
 
  private:
   static constexpr int kWrite = 48, kOwner = 50;
   static_assert(kOwner + LaneOwner::kBits == 64);
+
+  [[gnu::noinline]] constexpr bool take_in_of_others(ShadowEntry later) {
+    if (later.within(*this) && owner().is_several()) return true;
+    if (bytes() != later.bytes() || !owner().known() || !later.owner().known()) return false;
+    *this = ShadowEntry(stamp(), static_cast<uint16_t>(bytes()), write(), atomic(), LaneOwner::several());
+    return true;
+  }
+
   uint64_t word_ = 0;
 };
 
