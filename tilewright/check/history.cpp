@@ -81,10 +81,15 @@ void Operations::prune(const std::vector<Stream*>& lasting) {
 }
 
 uint32_t Stamps::number(Stamp s) {
-  const Stamp& last = all_.back();
-  if (all_.size() == 1 || last.op != s.op || last.actor != s.actor || last.epoch != s.epoch ||
-      last.pc != s.pc || last.write != s.write || last.atomic != s.atomic || last.proxy != s.proxy)
-    all_.push_back(std::move(s));
+  // An instruction that reads and writes, for one lane after the other, has two.
+  const size_t oldest = all_.size() > 2 ? all_.size() - 2 : 1;
+  for (size_t i = all_.size(); i-- > oldest;) {
+    const Stamp& last = all_[i];
+    if (last.op == s.op && last.actor == s.actor && last.epoch == s.epoch && last.pc == s.pc &&
+        last.write == s.write && last.atomic == s.atomic && last.proxy == s.proxy)
+      return static_cast<uint32_t>(i);
+  }
+  all_.push_back(std::move(s));
   return static_cast<uint32_t>(all_.size() - 1);
 }
 

@@ -114,7 +114,7 @@ struct Stamp {
 // Stamps by number. A number is valid until the next prune.
 class Stamps {
  public:
-  // The number of this stamp: that of the last one, if it is the same.
+  // The number of this stamp: that of one of the last two, if it is the same.
   uint32_t number(Stamp s);
   const Stamp& operator[](uint32_t number) const { return all_[number]; }
   // The access is done again, by `op` at `pc`.

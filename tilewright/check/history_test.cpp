@@ -59,7 +59,15 @@ TEST(Stamps, OneAccessTwiceIsOneStamp) {
   EXPECT_NE(first, 0u);
   EXPECT_EQ(stamps.number(s), first);
   s.write = true;
-  EXPECT_NE(stamps.number(s), first);
+  const uint32_t write = stamps.number(s);
+  EXPECT_NE(write, first);
+  // One lane after the other reads and writes.
+  s.write = false;
+  EXPECT_EQ(stamps.number(s), first);
+  s.write = true;
+  EXPECT_EQ(stamps.number(s), write);
+  s.epoch = 1;
+  EXPECT_GT(stamps.number(s), write);
 }
 
 // A million accesses of 64 bytes: the table holds those that the bytes still remember.

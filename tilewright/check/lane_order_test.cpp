@@ -51,6 +51,23 @@ TEST(LaneRun, LanesThatTouchTheSameBytesAreSeveral) {
   EXPECT_EQ(half.bytes(), kWhole);
 }
 
+// Also where each reads what it writes, so that an entry of the reads comes between.
+TEST(LaneRun, LanesThatUpdateTheSameBytesByOneInstructionAreSeveral) {
+  Shadow shadow(16);
+  const auto none = [](ShadowEntry, ShadowEntry) {};
+  const auto never = [](ShadowEntry, ShadowEntry) { return false; };
+  for (uint32_t lane = 0; lane < 3; ++lane) {
+    shadow.access(0, 16, 1, false, false, none, never, LaneRun(lane, 0, 16));
+    shadow.access(0, 16, 2, true, false, none, never, LaneRun(lane, 0, 16));
+  }
+  int entries = 0;
+  shadow.each([&](uint64_t, ShadowEntry e) {
+    ++entries;
+    EXPECT_TRUE(e.write() && e.owner().is_several());
+  });
+  EXPECT_EQ(entries, 1);
+}
+
 // ---- order ----
 
 class Lanes : public ::testing::Test {

@@ -379,7 +379,9 @@ Order Checker::Scene::order_of(Shadow::Entry before, Shadow::Entry now, const Vi
   if constexpr (std::is_same_v<Lanes, LaneRun>) {
     // What depends on the lanes of these bytes is not known of others.
     const LaneOrder& warp = knowledge(*later.warp).lane_order;
-    if (earlier.warp == later.warp && !earlier.op && !warp.all_follow(before.write(), earlier))
+    const bool at_once =
+        earlier.pc == later.pc && earlier.actor == later.actor && earlier.epoch == later.epoch;
+    if (earlier.warp == later.warp && !earlier.op && !at_once && !warp.all_follow(before.write(), earlier))
       return warp.unordered(before, now, earlier) ? Order::lanes : Order::ordered;
   }
   ordered_[before.stamp() % ordered_.size()] = {before.stamp(), now.stamp(), space};

@@ -60,6 +60,7 @@ class Shadow {
   }
 
  private:
+  static constexpr uint32_t kWhole = 0xFFFF;
   // `few` fills up from its start, then `more`.
   struct Cell {
     std::array<Entry, 3> few;
@@ -67,7 +68,7 @@ class Shadow {
   };
 
   template <class F, class G>
-  void touch(Cell& cell, const Entry fresh, F& conflict, G& ordered) {
+  void touch(Cell& cell, Entry fresh, F& conflict, G& ordered) {
     Entry& first = cell.few[0];
     if (!cell.few[1].stamp()) {  // at most one access so far
       if (first.bytes() == fresh.bytes() && first.take_in(fresh)) return;
@@ -84,11 +85,18 @@ class Shadow {
     if (cell.more)
       for (Entry e : *cell.more)
         if (e.clashes(fresh)) conflict(e, fresh);
-    if (fresh.write())
+    if (fresh.write()) {
+      for (Entry e : cell.few)
+        if (e.bytes() == fresh.bytes() && e.take_in(fresh)) fresh = e;  // of several lanes
+      if (fresh.bytes() == kWhole && !fresh.atomic() && !cell.more) {
+        cell.few = {fresh};
+        return;
+      }
       // Whoever follows this write follows what it followed; atomics need not follow each other.
       erase_if(cell, [fresh, &ordered](Entry e) {
         return e.within(fresh) && (!(e.atomic() && fresh.atomic()) || ordered(e, fresh));
       });
+    }
     for (Entry& e : cell.few) {
       if (!e.stamp()) {
         e = fresh;

@@ -30,7 +30,7 @@ class ShadowEntry {
   }
   // Whether it can stand for a later access too, and does from now on: the same one, of other bytes or by
   // another lane.
-  constexpr bool take_in(ShadowEntry later) {
+  [[gnu::always_inline]] constexpr bool take_in(ShadowEntry later) {
     constexpr uint64_t kSame = uint64_t{1} << kWrite | 0xFFFF'FFFF;
     if ((word_ ^ later.word_) & kSame) return false;
     if ((word_ ^ later.word_) >> kOwner != 0) [[unlikely]]
