@@ -16,8 +16,8 @@ struct GemmReport {
   std::string device, arch;   // "NVIDIA H200", "sm_90a"
   uint32_t sms = 0;
   bool simulated = false;
-  std::string driver = "", cublas = "";  // versions; empty: there is none
-  std::string cublas_note = "";          // why there is none
+  std::string driver = {}, cublas = {};  // versions; empty: there is none
+  std::string cublas_note = {};          // why there is none
   int rounds = 0;
   std::vector<GemmBenchResult> results = {};
 

@@ -62,7 +62,7 @@ std::string nvidia_driver() {
   auto* cuda_version = reinterpret_cast<int (*)(int*)>(dlsym(cuda, "cuDriverGetVersion"));
   int version = 0;  // 1000 * major + 10 * minor
   if (cuda_version == nullptr || cuda_version(&version) != 0) return "";
-  const std::string served = format("CUDA {}.{}", version / 1000, version / 10 % 100);
+  std::string served = format("CUDA {}.{}", version / 1000, version / 10 % 100);
 
   // NVML, the management library, comes with the driver ("NVML API Reference", System Queries).
   char driver[80] = "";

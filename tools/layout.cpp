@@ -44,7 +44,8 @@ Shape natural_shape(const TileLayout& tile) {
   const auto& shard = tile.shard();
   if (shard.size() == 2) return {shard[0].extent, shard[1].extent};
   int64_t columns = 1;
-  for (size_t i = shard.size(); i-- > 0 && columns * shard[i].extent <= 64;) columns *= shard[i].extent;
+  for (size_t i = shard.size(); i > 0 && columns * shard[i - 1].extent <= 64; --i)
+    columns *= shard[i - 1].extent;
   return {tile.size() / columns, columns};
 }
 

@@ -192,8 +192,9 @@ void LocatedJson::allow(std::initializer_list<std::string_view> keys, std::strin
 LocatedJson parse_json(std::string_view text, std::string_view file_name) {
   Lines lines;
   Builder builder(intern(file_name), lines);
-  nlohmann::json::sax_parse(CountingIterator(text.data(), &lines),
-                            CountingIterator(text.data() + text.size(), &lines), &builder);
+  const char* const first = text.data();
+  nlohmann::json::sax_parse(CountingIterator(first, &lines), CountingIterator(first + text.size(), &lines),
+                            &builder);
   return std::move(builder.root);
 }
 

@@ -55,7 +55,7 @@ std::string element_type(const std::string& pointer) {
                                                                      {"signed char", "i8"},
                                                                      {"char", "i8"},
                                                                      {"unsigned char", "u8"}};
-  const size_t end = pointer.find_first_of("*");
+  const size_t end = pointer.find('*');
   std::string base = pointer.substr(0, end);
   if (const size_t at = base.find(" const"); at != base.npos) base.resize(at);
   for (const auto& [cpp, type] : names)

@@ -8,6 +8,10 @@ namespace tw::kernels {
 dsl::Expr rows(dsl::KernelBuilder& k, const GemmShape& s);
 // SMs that a persistent kernel takes.
 int sms(const GemmShape& s, dsl::Arch arch);
+// A demand of the kernel: rows of A and B begin at multiples of 16 bytes, so that the copy engine can read
+// them.
+void require_aligned_operands(dsl::KernelBuilder& k, const GemmShape& s,
+                              dsl::Where where = dsl::Where::current());
 // Rows of D begin at multiples of 16 bytes, so that the copy engine can write them.
 inline bool aligned_rows(const GemmShape& s) { return s.n % 8 == 0; }
 

@@ -191,8 +191,9 @@ const sim::Program& program() {
   std::vector<std::string> handlers = {
       "@%act cp.async.bulk.global.shared::cta.bulk_group [%extra], [%t4], 16;",
       "@%act cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%extra], [%t4], 16;",
-      "@%act mbarrier.expect_tx.relaxed.cta.shared.b64 [%t6], 16;\n"
-      "@%act cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%t5], [%extra], 16, [%t6];",
+      std::string("@%act mbarrier.expect_tx.relaxed.cta.shared.b64 [%t6], 16;\n") +
+          "@%act cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%t5], [%extra], 16, "
+          "[%t6];",
       "@%act cp.async.bulk.commit_group;",
       "@%act cp.async.ca.shared.global [%t5], [%extra], 16;",
       "@%act cp.async.commit_group;",

@@ -34,7 +34,7 @@ Kernel gemm(const GemmShape& s, Arch arch) {
   const ScopeOps &owner = CTAS == 2 ? cta_pair : cta, &issuer = CTAS == 2 ? cta_pair : thread;
   const CommitOptions to_all{.multicast = CTAS == 2 ? 0b11u : 0};
   KernelBuilder k("gemm", arch);
-  k.require(s.k % 8 == 0, "K is a multiple of 8: rows of A and B are multiples of 16 bytes");
+  require_aligned_operands(k, s);
   const Expr M = rows(k, s), rank = CTAS == 2 ? cluster_rank : Expr(0);
   const int group = std::max(1, 1024 / plan.tile_m);  // tile rows: 1024 rows of A stay in L2
   PersistentTiles tiles({ceil_div(M, plan.tile_m), ceil_div(s.n, int64_t{BN}), group}, sms(s, arch) / CTAS,

@@ -9,7 +9,7 @@ using namespace dsl;
 Kernel gemm_step4(const GemmShape& s, Arch arch) {
   constexpr int BM = 128, BN = 128, BK = 64;
   KernelBuilder k("gemm.step4", arch);
-  k.require(s.k % 8 == 0, "K is a multiple of 8: rows of A and B are multiples of 16 bytes");
+  require_aligned_operands(k, s);
   const Expr M = rows(k, s);
   k.launch({.grid = {ceil_div(M, BM), ceil_div(s.n, int64_t{BN})}, .threads = 128});
   const Expr m = cta_id.x * BM, n = cta_id.y * BN;

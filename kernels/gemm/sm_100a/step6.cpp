@@ -9,7 +9,7 @@ using namespace dsl;
 Kernel gemm_step6(const GemmShape& s, Arch arch) {
   constexpr int BM = 128, BN = 128, BK = 64, STAGES = 2;
   KernelBuilder k("gemm.step6", arch);
-  k.require(s.k % 8 == 0, "K is a multiple of 8: rows of A and B are multiples of 16 bytes");
+  require_aligned_operands(k, s);
   const Expr M = rows(k, s);
   PersistentTiles tiles({ceil_div(M, BM), ceil_div(s.n, int64_t{BN}), 8}, sms(s, arch), cta_id.x);
   k.launch({.grid = {tiles.workers()}, .threads = 128});

@@ -11,7 +11,7 @@ Kernel gemm_step8(const GemmShape& s, Arch arch) {
   constexpr int BM = 128, BN = 256, BK = 64, STAGES = 4, CTAS = 2, CHUNK = 128;
   constexpr uint32_t BOTH = 0b11;
   KernelBuilder k("gemm.step8", arch);
-  k.require(s.k % 8 == 0, "K is a multiple of 8: rows of A and B are multiples of 16 bytes");
+  require_aligned_operands(k, s);
   const Expr M = rows(k, s), rank = cluster_rank;
   PersistentTiles tiles({ceil_div(M, CTAS * BM), ceil_div(s.n, int64_t{BN}), 8}, sms(s, arch) / CTAS,
                         cta_id.x / CTAS);

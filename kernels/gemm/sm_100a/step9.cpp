@@ -13,7 +13,7 @@ Kernel gemm(std::string_view name, const GemmShape& s, Arch arch, Schedule sched
   constexpr int BM = 128, BN = 256, BK = 64, STAGES = 4, CTAS = 2, CONSUMERS = 2, CHUNK = 64;
   constexpr uint32_t BOTH = 0b11;
   KernelBuilder k(name, arch);
-  k.require(s.k % 8 == 0, "K is a multiple of 8: rows of A and B are multiples of 16 bytes");
+  require_aligned_operands(k, s);
   const Expr M = rows(k, s), rank = cluster_rank;
   // Of each CTA one warp loads and eight store; of CTA 0 two multiply.
   TileScheduler tiles(k, {ceil_div(M, CONSUMERS * CTAS * BM), ceil_div(s.n, int64_t{BN}), 8},

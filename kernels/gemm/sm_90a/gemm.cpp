@@ -29,7 +29,7 @@ Kernel gemm(const GemmShape& s, Arch arch) {
   constexpr int BK = 64;
   const int BM = plan.tile_m, BN = plan.tile_n, STAGES = plan.stages, ROWS = BM / plan.consumers;
   KernelBuilder k("gemm", arch);
-  k.require(s.k % 8 == 0, "K is a multiple of 8: rows of A and B are multiples of 16 bytes");
+  require_aligned_operands(k, s);
   const Expr M = rows(k, s);
   const int group = std::max(1, 1024 / BM);  // tile rows: 1024 rows of A stay in L2
   PersistentTiles tiles({ceil_div(M, BM), ceil_div(s.n, int64_t{BN}), group}, sms(s, arch), cta_id.x);

@@ -10,7 +10,7 @@ using namespace dsl;
 Kernel gemm_step9(const GemmShape& s, Arch arch) {
   constexpr int BM = 128, BN = 256, BK = 64, STAGES = 3, CTAS = 2, ROWS = 64;
   KernelBuilder k("gemm.step9", arch);
-  k.require(s.k % 8 == 0, "K is a multiple of 8: rows of A and B are multiples of 16 bytes");
+  require_aligned_operands(k, s);
   const Expr M = rows(k, s);
   PersistentTiles tiles({ceil_div(M, CTAS * BM), ceil_div(s.n, int64_t{BN}), 4}, sms(s, arch) / CTAS,
                         cta_id.x / CTAS);
