@@ -13,15 +13,17 @@ constexpr uint16_t kWhole = 0xFFFF;
 
 ShadowEntry by(LaneOwner owner, bool write) { return {1, kWhole, write, false, owner}; }
 
+// Of any size of the test.
+auto below(uint32_t end) { return rc::gen::resize(rc::kNominalSize, rc::gen::inRange<uint32_t>(0, end)); }
+
 // ---- whose bytes ----
 
 // What a shadow says of each byte is the lane that touched it, wherever the run of lanes begins and however
 // much each has.
 TEST(LaneRun, EachByteBelongsToItsLane) {
-  rc::check([] {
-    const uint32_t bytes = 1u << *rc::gen::inRange(0, 6);
-    const auto first = *rc::gen::inRange<uint32_t>(0, 32), count = *rc::gen::inRange<uint32_t>(1, 33 - first);
-    const uint64_t begin = *rc::gen::inRange<uint64_t>(0, 64) * bytes;
+  EXPECT_TRUE(rc::check([] {
+    const uint32_t bytes = 1u << *below(6), first = *below(32), count = 1 + *below(32 - first);
+    const uint64_t begin = uint64_t{*below(64)} * bytes;
     Shadow shadow(4096);
     const auto never = [](ShadowEntry, ShadowEntry) { return false; };
     shadow.access(
@@ -34,7 +36,7 @@ TEST(LaneRun, EachByteBelongsToItsLane) {
     });
     RC_ASSERT(lanes.size() == uint64_t{count} * bytes);
     for (const auto& [at, lane] : lanes) RC_ASSERT(lane == static_cast<int>(first + (at - begin) / bytes));
-  });
+  }));
 }
 
 TEST(LaneRun, LanesThatTouchTheSameBytesAreSeveral) {
@@ -149,7 +151,7 @@ TEST_F(Lanes, AMeetingInSeveralPlacesIsOne) {
 
 // Against sets of accesses that each lane knows of.
 TEST(LaneOrder, KnowsWhatListsOfAccessesKnow) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     struct Access {
       int lane;
       bool write;
@@ -174,24 +176,26 @@ TEST(LaneOrder, KnowsWhatListsOfAccessesKnow) {
       for (uint32_t l = 0; l < 32; ++l)
         if (lanes >> l & 1) known[l].insert(both.begin(), both.end());
     };
-    const int steps = *rc::gen::inRange(1, 40);
-    for (int n = 0; n < steps; ++n) {
-      const uint32_t lanes = *rc::gen::inRange<uint32_t>(1, 16);  // of lanes 0 to 3
-      switch (*rc::gen::inRange(0, 8)) {
+    for (int n = 0; n < 40; ++n) {
+      const uint32_t lanes = *below(15) + 1;  // of lanes 0 to 3
+      switch (*rc::gen::weightedElement<int>({{1, 0}, {4, 1}, {3, 2}, {3, 3}, {3, 4}, {8, 5}})) {
         case 0: order.meet_all(next()), share(~0u, true); break;
         case 1: order.meet(lanes, next()), share(lanes, true); break;
         case 2: order.exchange(lanes, next()), share(lanes, false); break;
         case 3: next(), released.push_back({epochs, all.size()}); break;
         case 4:
           if (released.empty()) break;
-          order.hear(lanes, released.back().before);
-          for (uint32_t l = 0; l < 32; ++l)
-            if (lanes >> l & 1)
-              for (size_t a = 0; a < released.back().accesses; ++a) known[l].insert(a);
-          break;
+          {
+            const Released& from = released[*below(static_cast<uint32_t>(released.size()))];
+            order.hear(lanes, from.before);
+            for (uint32_t l = 0; l < 32; ++l)
+              if (lanes >> l & 1)
+                for (size_t a = 0; a < from.accesses; ++a) known[l].insert(a);
+            break;
+          }
         default: {
-          Access a{*rc::gen::inRange(0, 4), *rc::gen::arbitrary<bool>(), {}};
-          a.stamp.actor = *rc::gen::inRange<uint32_t>(0, 2);
+          Access a{static_cast<int>(*below(4)), *below(2) == 1, {}};
+          a.stamp.actor = *below(2);
           a.stamp.epoch = epochs[a.stamp.actor];
           known[static_cast<size_t>(a.lane)].insert(all.size());
           all.push_back(a);
@@ -206,7 +210,7 @@ TEST(LaneOrder, KnowsWhatListsOfAccessesKnow) {
           RC_ASSERT(race == !(b == all[i].lane || known[static_cast<size_t>(b)].contains(i)));
         }
     }
-  });
+  }));
 }
 
 }  // namespace
