@@ -29,7 +29,7 @@ TEST(Stream, WhoeverWaitedForALaterOperationKnowsOfTheEarlier) {
 
 // What keep() forgets makes no difference to those operations.
 TEST(Stream, ForgettingChangesNoAnswer) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     Stream whole;
     std::array<std::pair<uint32_t, uint64_t>, 2> now{};  // by actor: epoch, and what it knows to be over
     const auto events = *rc::gen::container<std::vector<std::tuple<bool, uint8_t, uint8_t>>>(rc::gen::tuple(
@@ -48,7 +48,7 @@ TEST(Stream, ForgettingChangesNoAnswer) {
       for (uint32_t a = 0; a < 30; ++a)
         for (uint32_t b = 0; b < 30; ++b)
           RC_ASSERT(kept.over(index, knows(a, b)) == whole.over(index, knows(a, b)));
-  });
+  }));
 }
 
 TEST(Stamps, OneAccessTwiceIsOneStamp) {
@@ -113,7 +113,7 @@ TEST(Operations, OnesThatAreGoneAreForgotten) {
 
 // The same accesses of one cell in order, cell by cell against every access that came before.
 TEST(Shadow, EveryEarlierAccessOfTheSameBytesIsHeardOf) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const auto accesses = *rc::gen::container<std::vector<std::tuple<uint8_t, uint8_t, bool>>>(rc::gen::tuple(
         rc::gen::inRange<uint8_t>(0, 48), rc::gen::inRange<uint8_t>(1, 16), rc::gen::arbitrary<bool>()));
     Shadow shadow(64);
@@ -142,7 +142,7 @@ TEST(Shadow, EveryEarlierAccessOfTheSameBytesIsHeardOf) {
         RC_ASSERT(past[n].begin < now.end && now.begin < past[n].end && (past[n].write || write));
       past.push_back(now);
     }
-  });
+  }));
 }
 
 }  // namespace

@@ -128,7 +128,7 @@ TEST(Roofline, DecodeIsBoundByTheKvCache) {
 }
 
 TEST(Roofline, CausalAreaAgreesWithCountingPairs) {
-  rc::check("bottom-right anchored mask", [] {
+  EXPECT_TRUE(rc::check("bottom-right anchored mask", [] {
     int64_t lq = *rc::gen::inRange(1, 200), lk = *rc::gen::inRange(1, 200);
     double pairs = 0;
     for (int64_t i = 0; i < lq; ++i)
@@ -139,11 +139,11 @@ TEST(Roofline, CausalAreaAgreesWithCountingPairs) {
     AttentionShape s{
         .q_heads = 1, .kv_heads = 1, .q_length = lq, .kv_length = lk, .head_dim = 1, .causal = true};
     RC_ASSERT(work(s).flops == 4 * pairs);
-  });
+  }));
 }
 
 TEST(Roofline, NeitherCeilingIsExceeded) {
-  rc::check("attainable <= both ceilings, time = flops / attainable", [] {
+  EXPECT_TRUE(rc::check("attainable <= both ceilings, time = flops / attainable", [] {
     Work w{*rc::gen::inRange<int64_t>(1, 1 << 30) * 1e3, *rc::gen::inRange<int64_t>(1, 1 << 30) * 1e1};
     Peak p = peak(*rc::gen::inRange(1, 5000), *rc::gen::inRange(1, 20));
     Roofline r = roofline(w, p);
@@ -151,7 +151,7 @@ TEST(Roofline, NeitherCeilingIsExceeded) {
     RC_ASSERT(r.flops_per_second / w.intensity() <= p.bytes_per_second * (1 + 1e-12));
     double seconds = w.flops / r.flops_per_second;
     RC_ASSERT(std::abs(seconds - r.seconds) <= 1e-12 * seconds);
-  });
+  }));
 }
 
 TEST(Roofline, BadInputNamesTheRule) {

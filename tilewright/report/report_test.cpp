@@ -54,7 +54,7 @@ TEST(Table, MoreCellsThanColumnsIsADefect) {
 }
 
 TEST(Table, EveryBoxedLineHasOneWidth) {
-  rc::check("boxed lines have one width", [] {
+  EXPECT_TRUE(rc::check("boxed lines have one width", [] {
     const auto columns = *rc::gen::inRange(1, 6);
     Table t(std::vector<Column>(static_cast<size_t>(columns), Column{"t", Align::right}));
     const auto rows = *rc::gen::inRange(0, 8);
@@ -67,7 +67,7 @@ TEST(Table, EveryBoxedLineHasOneWidth) {
     const auto all = lines(t.text(Style::boxed));
     RC_ASSERT(all.size() == static_cast<size_t>(rows) + 4);
     for (const auto& line : all) RC_ASSERT(display_width(line) == display_width(all.front()));
-  });
+  }));
 }
 
 TEST(Table, FieldsContinueUnderTheirFirstLine) {

@@ -9,7 +9,7 @@ namespace tw::sim {
 namespace {
 
 TEST(OperandGeometry, EachAddressIsThatOfItsRowAndColumn) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const auto below = [](uint32_t n) { return *rc::gen::inRange<uint32_t>(0, n); };
     OperandGeometry g;
     g.start = below(1024) * 16;
@@ -27,7 +27,7 @@ TEST(OperandGeometry, EachAddressIsThatOfItsRowAndColumn) {
       for (uint32_t c = 0; c < static_cast<uint32_t>(g.columns); ++c) expected.push_back(g.address(r, c));
     g.each_address([&](uint32_t at) { found.push_back(at); });
     RC_ASSERT(found == expected);
-  });
+  }));
 }
 
 }  // namespace

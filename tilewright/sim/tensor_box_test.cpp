@@ -92,7 +92,7 @@ Scene scene() {
 }
 
 TEST(TensorBox, LoadsWhatTheElementsSay) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const Scene s = scene();
     const TensorBox box(s.map, s.at, s.address);
     std::vector<std::byte> got(box.footprint(), std::byte{0xEE}), want(box.footprint());
@@ -101,11 +101,11 @@ TEST(TensorBox, LoadsWhatTheElementsSay) {
       want.at(place) = at < 0 ? std::byte{0} : s.memory.at(static_cast<size_t>(at));
     });
     RC_ASSERT(got == want);
-  });
+  }));
 }
 
 TEST(TensorBox, StoresWhatTheElementsSay) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const Scene s = scene();
     const TensorBox box(s.map, s.at, s.address);
     std::vector<std::byte> data(box.footprint());
@@ -116,11 +116,11 @@ TEST(TensorBox, StoresWhatTheElementsSay) {
       if (at >= 0) want.at(static_cast<size_t>(at)) = data.at(place);
     });
     RC_ASSERT(got == want);
-  });
+  }));
 }
 
 TEST(TensorBox, TakesTheBytesOfItsRowsAlone) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const Scene s = scene();
     const TensorBox box(s.map, s.at, s.address);
     std::vector<int> got(box.footprint()), want(box.footprint());
@@ -130,11 +130,11 @@ TEST(TensorBox, TakesTheBytesOfItsRowsAlone) {
     each_byte(s, [&](uint32_t place, int64_t) { ++want.at(place); });
     RC_ASSERT(got == want);
     RC_ASSERT(box.bytes() == s.map.box_bytes());
-  });
+  }));
 }
 
 TEST(TensorBox, KnowsTheBytesInside) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     const Scene s = scene();
     const TensorBox box(s.map, s.at, s.address);
     int64_t low = -1, high = -1, count = 0;
@@ -149,7 +149,7 @@ TEST(TensorBox, KnowsTheBytesInside) {
     if (count == 0) return;
     RC_ASSERT(box.low() == s.map.address + static_cast<uint64_t>(low));
     RC_ASSERT(box.high() == s.map.address + static_cast<uint64_t>(high));
-  });
+  }));
 }
 
 // A tile of a GEMM must cost little: it is loaded hundreds of thousands of times.
