@@ -50,7 +50,7 @@ template <bool ftz>
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const bool low = ftz ? x < -126.0f : x <= -150.0f, high = x >= 128.0f;
   // The host is slow where results or operands are subnormal.
-  const float limited = low | high | !(std::fabs(x) > 0x1p-30f) ? 0.0f : x;
+  const float limited = (low | high | !(std::fabs(x) > 0x1p-30f)) ? 0.0f : x;
   const Nearest n = nearest_integer(limited);
   const float p = 1.0f + exp2_fraction<Precision::f32>(limited - n.rounded);
   float r;
@@ -114,33 +114,34 @@ template <uint32_t quarter>
 
 // Of a magnitude of at most kTanhIsOne.
 inline constexpr float kTanhIsOne = 20.0f;
-template <Precision precision>
 [[gnu::always_inline]] inline float approximate_tanh_of_size(float size) {
-  constexpr bool exact = precision == Precision::f32;
   const float square = size * size;
-  float odd;  // (tanh(x) / x - 1) / x^2 on [0, 0.625]
-  if constexpr (exact)
-    odd = polynomial(square, -0.333333313f, 0.133332118f, -0.0539474599f, 0.0217041597f, -0.0081852749f,
-                     0.00214967807f);
-  else odd = polynomial(square, -0.333323896f, 0.133088991f, -0.0519790836f, 0.0152362296f);
+  // (tanh(x) / x - 1) / x^2 on [0, 0.625]
+  const float odd = polynomial(square, -0.333333313f, 0.133332118f, -0.0539474599f, 0.0217041597f,
+                               -0.0081852749f, 0.00214967807f);
   const float small = __builtin_fmaf(square * size, odd, size);
   // (1 - t) / (1 + t) with t = e^-2|x| < 0.29.
   const float power = -2.88539004f * size;
   const Nearest n = nearest_integer(power);
-  const float t = as_float(as_bits(1.0f + exp2_fraction<precision>(power - n.rounded)) + (n.bits << 23));
-  float large;
-  if constexpr (exact) {
-    large = (1.0f - t) / (1.0f + t);
-  } else {  // one step of Newton's method from a parabola
-    const float guess = polynomial(t, 0.9995019f, -0.9682165f, 0.6771218f);
-    large = (1.0f - t) * guess * (2.0f - (1.0f + t) * guess);
-  }
+  const float t = as_float(as_bits(1.0f + exp2_fraction<Precision::f32>(power - n.rounded)) + (n.bits << 23));
+  const float large = (1.0f - t) / (1.0f + t);
   return size < 0.625f ? small : large;
 }
 [[gnu::always_inline]] inline float approximate_tanh(float x) {
   const float size = std::fabs(x), limited = size < kTanhIsOne ? size : kTanhIsOne;
-  const float r = approximate_tanh_of_size<Precision::f32>(limited);
+  const float r = approximate_tanh_of_size(limited);
   return as_float(x == x ? as_bits(r) | (as_bits(x) & 0x80000000) : kNanF32);
+}
+
+// For a 16-bit format: over / under is tanh(size) with a relative error below 2^-19.6, for sizes up to 4.63,
+// where the nearest number of either format is 1.
+struct Ratio {
+  float over, under;
+};
+[[gnu::always_inline]] inline Ratio tanh_ratio(float size) {
+  const float square = size * size;
+  return {size * polynomial(square, 0.999998808f, 0.117218181f, 0.00168130035f),
+          polynomial(square, 1.0f, 0.450541556f, 0.0185426045f, 6.76058844e-05f)};
 }
 
 [[gnu::always_inline]] inline float approximate_rsqrt(float x) {

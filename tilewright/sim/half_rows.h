@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <cstring>
 
 #include "tilewright/base/formats.h"
 #include "tilewright/sim/float_math.h"
@@ -29,6 +30,13 @@ template <DType format>
 
 // Whether there may be NaNs among the values.
 enum class Nans : uint8_t { some, none };
+// What becomes of subnormal f16 codes: with ".ftz" zero of their sign.
+enum class Subnormals : uint8_t { kept, flushed };
+
+[[gnu::always_inline]] inline uint16_t flush_code(uint16_t code) {
+  const uint16_t keep = (code & 0x7C00) == 0 ? 0x8000 : 0xFFFF;
+  return static_cast<uint16_t>(code & keep);
+}
 
 #if defined(__x86_64__)
 [[gnu::target("avx2,f16c")]] inline void f16_to_float_f16c(const uint16_t* codes, float* values, int n) {
@@ -47,11 +55,28 @@ enum class Nans : uint8_t { some, none };
                      _mm256_cvtps_ph(clean, _MM_FROUND_TO_NEAREST_INT));
   }
 }
+template <Subnormals subnormals>
+[[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]] inline __m512i flush_codes(__m512i codes) {
+  if constexpr (subnormals == Subnormals::kept) return codes;
+  const __mmask32 small = _mm512_testn_epi16_mask(codes, _mm512_set1_epi16(0x7C00));
+  const __m512i sign = codes & _mm512_set1_epi16(INT16_MIN);
+  return _mm512_mask_mov_epi16(codes, small, sign);
+}
+template <Subnormals subnormals>
 [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]] inline void f16_to_float_avx512(const uint16_t* codes,
                                                                                       float* values, int n) {
-  for (int e = 0; e < n; e += 16) {
-    const __m256i code = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + e));
-    _mm512_storeu_ps(values + e, _mm512_maskz_cvtph_ps(0xFFFF, code));
+  for (int e = 0; e < n; e += 32) {
+    __m256i low, high;
+    if constexpr (subnormals == Subnormals::kept) {
+      low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + e));
+      high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + e + 16));
+    } else {
+      const __m512i both = flush_codes<subnormals>(_mm512_loadu_si512(codes + e));
+      low = __builtin_shufflevector(both, both, 0, 1, 2, 3);
+      high = __builtin_shufflevector(both, both, 4, 5, 6, 7);
+    }
+    _mm512_storeu_ps(values + e, _mm512_maskz_cvtph_ps(0xFFFF, low));
+    _mm512_storeu_ps(values + e + 16, _mm512_maskz_cvtph_ps(0xFFFF, high));
   }
 }
 // n is a multiple of 32: whole vectors are stored, which a later load of one finds in the store buffer.
@@ -64,33 +89,41 @@ template <Nans nans>
   }
   return _mm512_maskz_cvtps_ph(0xFFFF, v, _MM_FROUND_TO_NEAREST_INT);
 }
-template <Nans nans>
+template <Nans nans, Subnormals subnormals>
 [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]] inline void float_to_f16_avx512(const float* values,
                                                                                       uint16_t* codes,
                                                                                       int n) {
   for (int e = 0; e < n; e += 32) {
     const __m256i low = float_to_f16_half<nans>(values + e), high = float_to_f16_half<nans>(values + e + 16);
-    _mm512_storeu_si512(codes + e, __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7));
+    _mm512_storeu_si512(codes + e,
+                        flush_codes<subnormals>(__builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7)));
   }
 }
 #endif
 
 // n codes, a multiple of 32. A NaN is some NaN afterwards.
-template <DType format, VectorLevel level>
+template <DType format, VectorLevel level, Subnormals subnormals = Subnormals::kept>
 [[gnu::always_inline]] inline void widen_codes(const uint16_t* codes, float* values, int n) {
   if constexpr (format == DType::bf16) {
     for (int e = 0; e < n; ++e) values[e] = as_float(uint32_t{codes[e]} << 16);
     return;
   }
 #if defined(__x86_64__)
-  if constexpr (level == VectorLevel::avx512) return f16_to_float_avx512(codes, values, n);
+  if constexpr (level == VectorLevel::avx512) return f16_to_float_avx512<subnormals>(codes, values, n);
+#endif
+  uint16_t flushed[64];
+  if constexpr (subnormals == Subnormals::flushed) {
+    for (int e = 0; e < n; ++e) flushed[e] = flush_code(codes[e]);
+    codes = flushed;
+  }
+#if defined(__x86_64__)
   if constexpr (level == VectorLevel::avx2) return f16_to_float_f16c(codes, values, n);
 #endif
   to_float(format, codes, values, static_cast<size_t>(n));
 }
 
 // To nearest, ties to even; a NaN becomes 0x7fff.
-template <DType format, VectorLevel level, Nans nans = Nans::some>
+template <DType format, VectorLevel level, Nans nans = Nans::some, Subnormals subnormals = Subnormals::kept>
 [[gnu::always_inline]] inline void narrow_values(const float* values, uint16_t* codes, int n) {
   if constexpr (format == DType::bf16) {
     for (int e = 0; e < n; ++e) {
@@ -100,10 +133,46 @@ template <DType format, VectorLevel level, Nans nans = Nans::some>
     return;
   }
 #if defined(__x86_64__)
-  if constexpr (level == VectorLevel::avx512) return float_to_f16_avx512<nans>(values, codes, n);
-  if constexpr (level == VectorLevel::avx2) return float_to_f16_f16c(values, codes, n);
+  if constexpr (level == VectorLevel::avx512) return float_to_f16_avx512<nans, subnormals>(values, codes, n);
 #endif
-  from_float(format, values, codes, static_cast<size_t>(n));
+  if constexpr (level == VectorLevel::avx2) float_to_f16_f16c(values, codes, n);
+  else from_float(format, values, codes, static_cast<size_t>(n));
+  if constexpr (subnormals == Subnormals::flushed)
+    for (int e = 0; e < n; ++e) codes[e] = flush_code(codes[e]);
+}
+
+// A row of 32-bit elements is an array of 64 codes: each lane's low half, then its high half, which is zero
+// when a lane holds one code.
+inline constexpr int kCodes = 64;
+
+// Such a row as values, in an order of their own that narrow_row takes back. bf16 needs no packing then: low
+// halves, then high ones.
+template <DType format, VectorLevel level, Subnormals subnormals = Subnormals::kept>
+[[gnu::always_inline]] inline void widen_row(const uint16_t* codes, float* values) {
+  if constexpr (format == DType::bf16) {
+    uint32_t words[kCodes / 2];
+    std::memcpy(words, codes, sizeof words);
+    for (int l = 0; l < kCodes / 2; ++l) {
+      values[l] = as_float(words[l] << 16);
+      values[l + kCodes / 2] = as_float(words[l] & 0xFFFF0000);
+    }
+  } else {
+    widen_codes<format, level, subnormals>(codes, values, kCodes);
+  }
+}
+template <DType format, VectorLevel level, Nans nans = Nans::some, Subnormals subnormals = Subnormals::kept>
+[[gnu::always_inline]] inline void narrow_row(const float* values, uint16_t* codes) {
+  if constexpr (format == DType::bf16) {
+    const auto code = [](float v) __attribute__((always_inline)) {
+      return nans == Nans::some ? bf16_code(as_bits(v)) : bf16_code_of_number(as_bits(v));
+    };
+    uint32_t words[kCodes / 2];
+    for (int l = 0; l < kCodes / 2; ++l)
+      words[l] = (code(values[l]) & 0xFFFF) | code(values[l + kCodes / 2]) << 16;
+    std::memcpy(codes, words, sizeof words);
+  } else {
+    narrow_values<format, level, nans, subnormals>(values, codes, kCodes);
+  }
 }
 
 }  // namespace tw::sim

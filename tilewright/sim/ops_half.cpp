@@ -27,10 +27,6 @@ struct HalfSpec {
   int operands = 2;
 };
 
-// A row of 32-bit elements is an array of 64 codes: each lane's low half, then its high half, which is zero
-// when a lane holds one code.
-constexpr int kCodes = 64;
-
 [[gnu::always_inline]] inline const uint16_t* codes_of(const Warp& w, Slot s) { return w.row<uint16_t>(s); }
 
 [[gnu::always_inline]] inline void write_codes(Warp& w, Slot slot, uint32_t lanes, bool packed,
@@ -42,10 +38,6 @@ constexpr int kCodes = 64;
       lanes, w.row<uint32_t>(slot), [&](int l) __attribute__((always_inline)) { return words[l] & mask; });
 }
 
-[[gnu::always_inline]] inline uint16_t flush_code(uint16_t code) {
-  const uint16_t keep = (code & 0x7C00) == 0 ? 0x8000 : 0xFFFF;
-  return static_cast<uint16_t>(code & keep);
-}
 // Codes in the order of their values, -0 before +0.
 [[gnu::always_inline]] inline int16_t order(uint16_t code) {
   const auto c = static_cast<int16_t>(code);
@@ -164,16 +156,11 @@ struct HalfArithmetic {
     [[gnu::always_inline]] static void run(Warp& w, const Inst& i, uint32_t lanes) {
       const auto& s = *static_cast<const HalfSpec*>(i.extra);
       constexpr int operands = op == HalfOp::fma ? 3 : 2;
+      constexpr Subnormals subnormals = ftz ? Subnormals::flushed : Subnormals::kept;
       float value[3][kCodes], result[kCodes];
-      for (int k = 0; k < operands; ++k) {
-        const uint16_t* codes = codes_of(w, i.s[1 + k]);
-        uint16_t flushed[kCodes];
-        if constexpr (ftz) {
-          for (int e = 0; e < kCodes; ++e) flushed[e] = flush_code(codes[e]);
-          codes = flushed;
-        }
-        widen_codes<format, level>(codes, value[k], kCodes);
-      }
+#pragma GCC unroll 3
+      for (int k = 0; k < operands; ++k)
+        widen_row<format, level, subnormals>(codes_of(w, i.s[1 + k]), value[k]);
       const float *x = value[0], *y = value[1], *z = value[2];
       if constexpr (op == HalfOp::add) {
         for (int e = 0; e < kCodes; ++e) result[e] = x[e] + y[e];
@@ -190,15 +177,12 @@ struct HalfArithmetic {
       if (s.sat) {
         for (float& r : result) r = saturate(r);
       }
-      if (lanes == kAllLanes && s.packed && !ftz && !s.relu) {
-        narrow_values<format, level>(result, w.row<uint16_t>(i.s[0]), kCodes);
+      if (lanes == kAllLanes && s.packed && !s.relu) {
+        narrow_row<format, level, Nans::some, subnormals>(result, w.row<uint16_t>(i.s[0]));
         return;
       }
       uint16_t out[kCodes];
-      narrow_values<format, level>(result, out, kCodes);
-      if constexpr (ftz) {
-        for (uint16_t& c : out) c = flush_code(c);
-      }
+      narrow_row<format, level, Nans::some, subnormals>(result, out);
       if (s.relu) {  // the NaN has no sign
         for (uint16_t& c : out) c = (c & 0x8000) ? uint16_t{0} : c;
       }

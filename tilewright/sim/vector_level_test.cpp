@@ -62,6 +62,7 @@ TEST(VectorLevel, EveryLevelGivesTheSameBits) {
       "mul.ftz.f16x2 %d, %a, %b;",
       "mul.bf16x2 %d, %a, %b;",
       "fma.rn.f16x2 %d, %a, %b, %c;",
+      "fma.rn.ftz.f16x2 %d, %a, %b, %c;",
       "fma.rn.relu.bf16x2 %d, %a, %b, %c;",
       "max.NaN.f16x2 %d, %a, %b;",
       "min.xorsign.abs.bf16x2 %d, %a, %b;",
@@ -110,6 +111,20 @@ TEST(VectorLevel, EveryLevelGivesTheSameBits) {
     for (VectorLevel level : {VectorLevel::plain, VectorLevel::avx2}) {
       const VectorLevelLimit limit(level);
       ASSERT_EQ(evaluate(text, 4, 4, columns, "sm_100a"), best)
+          << text << ", level " << static_cast<int>(level);
+    }
+  }
+}
+
+TEST(VectorLevel, FunctionsOfEvery16BitCodeAreTheSame) {
+  Columns codes(1, std::vector<uint64_t>(65536));
+  for (uint64_t n = 0; n < codes[0].size(); ++n) codes[0][n] = n | (0xFFFF - n) << 16;
+  for (const char* text : {"ex2.approx.f16x2 %d, %a;", "ex2.approx.ftz.bf16x2 %d, %a;",
+                           "tanh.approx.f16x2 %d, %a;", "tanh.approx.bf16x2 %d, %a;"}) {
+    const auto best = evaluate(text, 4, 4, codes, "sm_100a");
+    for (VectorLevel level : {VectorLevel::plain, VectorLevel::avx2}) {
+      const VectorLevelLimit limit(level);
+      ASSERT_EQ(evaluate(text, 4, 4, codes, "sm_100a"), best)
           << text << ", level " << static_cast<int>(level);
     }
   }
