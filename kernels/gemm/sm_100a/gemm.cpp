@@ -28,7 +28,7 @@ GemmMachine gemm_machine(const GemmShape& s, Arch arch) {
 }
 
 Kernel gemm(const GemmShape& s, Arch arch) {
-  const GemmPlan& plan = choose(s, gemm_plans(), gemm_machine(s, arch));
+  const GemmPlan plan = choose(s, gemm_plans(), gemm_machine(s, arch));
   constexpr int BM = 128, BK = 64, CHUNK = 64, ACCUMULATORS = 2, BUFFERS = 2;
   const int BN = plan.tile_n, CTAS = plan.ctas, STAGES = plan.stages;
   const ScopeOps &owner = CTAS == 2 ? cta_pair : cta, &issuer = CTAS == 2 ? cta_pair : thread;

@@ -25,7 +25,7 @@ GemmMachine gemm_machine(const GemmShape& s, Arch arch) {
 }
 
 Kernel gemm(const GemmShape& s, Arch arch) {
-  const GemmPlan& plan = choose(s, gemm_plans(), gemm_machine(s, arch));
+  const GemmPlan plan = choose(s, gemm_plans(), gemm_machine(s, arch));
   constexpr int BK = 64;
   const int BM = plan.tile_m, BN = plan.tile_n, STAGES = plan.stages, ROWS = BM / plan.consumers;
   KernelBuilder k("gemm", arch);
