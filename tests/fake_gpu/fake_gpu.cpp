@@ -112,7 +112,7 @@ int cuFuncSetAttribute(void*, int, int) { return 0; }
 int cuLaunchKernelEx(const void*, void*, void** params, void**) {
   const Shape s;
   uint16_t* matrix[3];
-  for (int i = 0; i < 3; ++i) std::memcpy(&matrix[i], params[i], sizeof(void*));
+  for (int i = 0; i < 3; ++i) std::memcpy(static_cast<void*>(&matrix[i]), params[i], sizeof(void*));
   const uint16_t last = matrix[2][s.m * s.n - 1];
   multiply(matrix[0], matrix[1], matrix[2], s.m, s.n, s.k);
   const char* fault = std::getenv("TW_FAKE_FAULT");

@@ -89,7 +89,7 @@ TEST(FaultTable, WhatItNamesIsThere) {
           return std::pair(parts.at(0), parts.at(1));
         }();
         EXPECT_TRUE(test.starts_with(row.id + "_")) << test;
-        EXPECT_NE(tools::read_file(path).find("(" + suite + ", " + test + ")"), std::string::npos) << test;
+        EXPECT_NE(tools::read_file(path).find(format("({}, {})", suite, test)), std::string::npos) << test;
         continue;
       }
       std::ifstream in(path);

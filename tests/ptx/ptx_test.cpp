@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/support/assemble.h"
+#include "tilewright/base/format.h"
 
 // CUDA kernels as nvcc compiles them, run by `tw ptx` as their launch files say and compared with expected/,
 // which references.py computes. The .ptx files are kept, so this runs on machines without nvcc too.
@@ -143,8 +144,8 @@ TEST_P(ForeignPtx, AsNvccCompilesItHere) {
   if (nvcc.empty()) GTEST_SKIP() << "no nvcc";
   for (const std::string variant : {"", "faults"}) {
     const fs::path fresh = folder_ / (GetParam() + ".ptx"), kept = kFolder / variant / (GetParam() + ".ptx");
-    const Outcome compiled = shell("TW_PTX_OUT='" + folder_.string() + "' NVCC='" + nvcc + "' '" +
-                                       (kFolder / "build.sh").string() + "' " + GetParam() + " " + variant,
+    const Outcome compiled = shell(tw::format("TW_PTX_OUT='{}' NVCC='{}' '{}' {} {}", folder_.string(), nvcc,
+                                              (kFolder / "build.sh").string(), GetParam(), variant),
                                    folder_);
     ASSERT_EQ(compiled.code, 0) << compiled.err;
     const std::string text = slurp(fresh);

@@ -81,12 +81,10 @@ RC_GTEST_PROP(SimplifyProperty, KeepsTheValue, ()) {
         e = e + kThread * c;
         v += t * c;
         break;
-      case 6: {
+      default:
         if (v < 0) break;
         e = swizzle(e, 3, 3, 3);
         v = v ^ (((v >> 6) & 7) << 3);
-        break;
-      }
     }
     if (std::abs(v) > (1 << 28)) break;
   }

@@ -134,10 +134,12 @@ TEST(WgmmaFragments, AccumulatorAndA) {
     expect_holds(wgmma_accumulator_fragment(n), {64, n}, 4, n / 2, [](int64_t w, int64_t lane, int64_t i) {
       return Element{16 * w + lane / 4 + 8 * (i / 2 % 2), 8 * (i / 4) + lane % 4 * 2 + i % 2};
     });
-  for (const auto& [type, e] : {std::pair{DType::tf32, 1}, {DType::bf16, 2}, {DType::e5m2, 4}})
-    expect_holds(wgmma_a_fragment(type), {64, 8 * e}, 4, 4 * e, [e = e](int64_t w, int64_t lane, int64_t i) {
-      return Element{16 * w + lane / 4 + 8 * (i / e % 2), lane % 4 * e + i % e + 4 * e * (i / (2 * e))};
-    });
+  for (const auto& [type, elements] : {std::pair{DType::tf32, 1}, {DType::bf16, 2}, {DType::e5m2, 4}})
+    expect_holds(
+        wgmma_a_fragment(type), {64, 8 * elements}, 4, 4 * elements,
+        [e = elements](int64_t w, int64_t lane, int64_t i) {
+          return Element{16 * w + lane / 4 + 8 * (i / e % 2), lane % 4 * e + i % e + 4 * e * (i / (2 * e))};
+        });
   EXPECT_THROW(wgmma_accumulator_fragment(12), Error);
   EXPECT_THROW(wgmma_accumulator_fragment(264), Error);
 }

@@ -122,8 +122,12 @@ void Point::add(Axis a, int64_t v) {
   if (v == 0) return;
   auto at = std::lower_bound(entries_.begin(), entries_.end(), a,
                              [](const Entry& e, Axis x) { return e.first < x; });
-  if (at == entries_.end() || at->first != a) entries_.insert(at, {a, v});
-  else if ((at->second += v) == 0) entries_.erase(at);
+  if (at == entries_.end() || at->first != a) {
+    entries_.insert(at, {a, v});
+    return;
+  }
+  at->second += v;
+  if (at->second == 0) entries_.erase(at);
 }
 
 Point& Point::operator+=(const Point& o) {

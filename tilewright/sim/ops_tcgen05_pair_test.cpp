@@ -303,7 +303,6 @@ TEST(Tcgen05Pair, CopyIntoBothCtas) {
   p.descriptors.assign(8, uint64_t{1} << 16 | uint64_t{8} << 32 | uint64_t{1} << 46);
   Text text;
   text.middle = "tcgen05.cp.cta_group::2.32x128b.warpx4 [%taddr], %adesc;";
-  std::string body = text.str();
   for (const std::string& schedule : kSchedules) {
     Text t = text;
     t.columns = 1;
@@ -366,8 +365,6 @@ TEST(Tcgen05Pair, AllocationNeedsBothCtas) {
 TEST(Tcgen05Pair, DeallocationBeforeABarrierThatThePeersFollows) {
   Problem p = problem(256, 64, DType::f16, 8);
   Text text;
-  text.free = "";
-  std::string body = text.str();
   text.free = "setp.ne.u32 %p0, %rank, 0;\n@%p0 bra odd;\nbarrier.cluster.arrive; barrier.cluster.wait;\n" +
               std::string(kFree) + "\nexit;\nodd:\n" + kFree +
               "\nbarrier.cluster.arrive; barrier.cluster.wait;";
