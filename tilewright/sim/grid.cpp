@@ -6,6 +6,7 @@
 #include "tilewright/base/error.h"
 #include "tilewright/base/math.h"
 #include "tilewright/sim/global_memory_impl.h"
+#include "tilewright/sim/register_file.h"
 #include "tilewright/sim/shared_memory.h"
 
 namespace tw::sim {
@@ -96,9 +97,9 @@ void Grid::check() const {
       !d.empty() && cluster.count() > static_cast<uint64_t>(d[0]))
     user_error({}, "{}cluster {} is over .maxclusterrank {}", who, text(cluster), d[0]);
   const uint64_t threads = round_up<uint64_t>(block.count(), kLanes);
-  if (program.registers_per_thread && threads * program.registers_per_thread > m.registers_per_sm)
-    user_error({}, "{}{} registers a thread for {} threads are over the {} of an SM", who,
-               program.registers_per_thread, threads, m.registers_per_sm);
+  if (const uint64_t fit = threads_that_fit(program.registers_per_thread, m.registers_per_sm); threads > fit)
+    user_error({}, "{}a CTA has {} threads, but at {} registers a thread no more than {} fit", who, threads,
+               program.registers_per_thread, fit);
 }
 
 // A role to starve must be one of the kernel's.
@@ -134,9 +135,7 @@ uint64_t Grid::resident_clusters() const {
   const uint32_t threads = round_up(cta_threads, kLanes);
   uint64_t per_sm = std::min<uint64_t>(32, m.threads_per_sm / threads);
   per_sm = std::min<uint64_t>(per_sm, m.shared_per_sm / (shared_bytes + kSharedReserved));
-  if (program.registers_per_thread)
-    per_sm =
-        std::min<uint64_t>(per_sm, m.registers_per_sm / (uint64_t{program.registers_per_thread} * threads));
+  per_sm = std::min(per_sm, threads_that_fit(program.registers_per_thread, m.registers_per_sm) / threads);
   return std::max<uint64_t>(1, per_sm * m.sms / cluster_ctas);
 }
 

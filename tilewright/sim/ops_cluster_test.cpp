@@ -265,6 +265,16 @@ TEST(Registers, MoveThroughThePoolOfTheCta) {
   greedy.replace(greedy.find("232"), 3, "240");
   EXPECT_CONTAINS(fault_of(bounds, greedy), "(setmaxnreg.inc)");
   EXPECT_CONTAINS(fault_of(bounds, "setmaxnreg.dec.sync.aligned.u32 232; exit;"), "the warp has only 168");
+  // 13 warps: one quarter of the SM has four of them, 16384 / 128.
+  bounds = {.block = {416, 1, 1}, .directives = ".maxntid 416, 1, 1"};
+  EXPECT_CONTAINS(fault_of(bounds, "setmaxnreg.dec.sync.aligned.u32 152; exit;"), "the warp has only 128");
+}
+
+// As cuFuncGetAttribute(MAX_THREADS_PER_BLOCK) of an H200 says: 384 threads at 168 registers, 256 at 170.
+TEST(Registers, AWarpTakesUnitsOf8FromAQuarterOfTheSm) {
+  EXPECT_EQ(fault_of({.block = {384, 1, 1}, .directives = ".maxnreg 168"}, "exit;"), "no fault");
+  EXPECT_CONTAINS(fault_of({.block = {384, 1, 1}, .directives = ".maxnreg 170"}, "exit;"),
+                  "a CTA has 384 threads, but at 170 registers a thread no more than 256 fit");
 }
 
 }  // namespace

@@ -7,13 +7,14 @@
 #include "tilewright/sim/cluster.h"
 #include "tilewright/sim/grid.h"
 #include "tilewright/sim/program_builder.h"
+#include "tilewright/sim/register_file.h"
 
 namespace tw::sim {
 
 namespace {
 
 // Registers a thread starts with: .maxnreg; for a kernel that moves registers between warps (setmaxnreg) also
-// what its launch bounds leave each thread, in the allocation's steps of 8. 0: unknown.
+// what its launch bounds leave each thread. 0: unknown.
 uint32_t registers_at_launch(const ptx::Function& entry, const Machine& machine) {
   auto product = [&](std::string_view name) {
     uint64_t n = 0;
@@ -28,8 +29,8 @@ uint32_t registers_at_launch(const ptx::Function& entry, const Machine& machine)
   const uint64_t threads = product("reqntid") ? product("reqntid") : product("maxntid");
   if (!moves || threads == 0) return 0;
   const uint64_t ctas = std::max<uint64_t>(1, product("minnctapersm"));
-  const uint64_t each = machine.registers_per_sm / (round_up<uint64_t>(threads, kLanes) * ctas);
-  return static_cast<uint32_t>(std::min<uint64_t>(each / 8 * 8, 255));
+  return std::min(255u,
+                  registers_that_fit(round_up<uint64_t>(threads, kLanes) * ctas, machine.registers_per_sm));
 }
 
 }  // namespace

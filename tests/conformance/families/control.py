@@ -3,6 +3,7 @@
 from families.builder import Op, elementwise, explicit, freeform, index, output, random_bits
 
 FLOW = "Control Flow Instructions: "
+SYNC = "Parallel Synchronization and Communication Instructions: "
 lanes = index("a", "u32", 64)
 
 elementwise("control/predicated", "Instructions under a predicate and under its negation; a write that does not happen", "Predicated Execution",
@@ -126,3 +127,7 @@ elementwise("control/hints", "Prefetches, fences, nanosleep and pmevent are acce
             "Data Movement and Conversion Instructions: prefetch; Parallel Synchronization and Communication Instructions: membar, fence", [lanes],
             [Op("ld.param.u64 %u0, [in_a];\nprefetch.global.L1 [%u0];\nprefetch.global.L2 [%u0];\nprefetchu.L1 [%u0];\nfence.acq_rel.cta;\nfence.sc.gpu;\nfence.acq_rel.sys;\n"
                 "membar.cta;\nmembar.gl;\nfence.proxy.async;\nfence.proxy.alias;\nnanosleep.u32 20;\npmevent 3;\nmov.b32 $d, $a;", "b32", name="kept")])
+elementwise("control/griddepcontrol", "Neither form does anything in a grid that no other depends on and that depends on none", SYNC + "griddepcontrol", [lanes],
+            [Op("griddepcontrol.wait;\nadd.u32 $d, $a, 1;", "u32", name="wait"),
+             Op("griddepcontrol.launch_dependents;\nadd.u32 $d, $a, 2;\ngriddepcontrol.launch_dependents;", "u32", name="launch_dependents"),
+             Op("and.b32 %t0, $a, 1;\nsetp.eq.u32 %p, %t0, 0;\nmov.u32 $d, 5;\n@%p griddepcontrol.wait;\n@%p add.u32 $d, $a, 3;", "u32", name="some_lanes")])

@@ -62,3 +62,16 @@ SPECIAL = "Special Registers: "
 elementwise("warp/lane_registers", "%laneid and the lane masks", SPECIAL + "%laneid; " + SPECIAL + "%lanemask_lt", [lanes],
             [Op(f"mov.u32 $d, %{k};", "b32", name=k) for k in ("laneid", "lanemask_eq", "lanemask_le", "lanemask_lt", "lanemask_ge", "lanemask_gt")]
             + [Op("activemask.b32 $d;", "b32", name="activemask")])
+# Groups of eight lanes, each with its own mask in %t3.
+OWN_GROUP = "and.b32 %t3, %i, 24;\nmov.b32 %t2, 0xff;\nshl.b32 %t3, %t2, %t3;\n"
+TILE = "mov.u32 %t2, tile;\nmad.lo.u32 %t1, %i, 4, %t2;\nxor.b32 %t0, %i, 5;\nmad.lo.u32 %t0, %t0, 4, %t2;\n"
+elementwise("warp/groups", "One instruction executed by groups of lanes, each with a member mask of its own", SYNC + "bar.warp.sync", [lanes],
+            [Op(OWN_GROUP + TILE + "st.shared.u32 [%t1], $a;\nbar.warp.sync %t3;\nld.shared.u32 $d, [%t0];", "u32", name="bar_warp_sync"),
+             Op(OWN_GROUP + "shfl.sync.bfly.b32 $d, $a, 3, 0x181f, %t3;", "u32", name="shfl"),
+             Op(OWN_GROUP + "redux.sync.add.u32 $d, $a, %t3;", "u32", name="redux"),
+             Op(OWN_GROUP + "setp.gt.u32 %p, $a, 20;\nvote.sync.ballot.b32 $d, %p, %t3;", "b32", name="ballot"),
+             Op(OWN_GROUP + "and.b32 %t2, $a, 3;\nmatch.any.sync.b32 $d, %t2, %t3;", "b32", name="match"),
+             Op(OWN_GROUP + TILE + "bar.warp.sync %t3;\nst.shared.u32 [%t1], %t0;\nand.b32 %t2, %i, 1;\nsetp.eq.u32 %p, %t2, 0;\n"
+                "setp.lt.u32 %q, %i, 16;\n@%q bra meet;\n@%p bra even;\nbar.warp.sync %t3;\nbra met;\neven:\nbar.warp.sync %t3;\nbra met;\n"
+                "meet:\nbar.warp.sync %t3;\nmet:\nld.shared.u32 $d, [%t0];\nsub.u32 $d, $d, %t1;", "u32", name="at_places_of_their_own")],
+            prologue=".shared .align 16 .b32 tile[64];")
