@@ -7,6 +7,7 @@
 
 #include "tests/machines/random_operations.h"
 #include "tests/machines/stepper.h"
+#include "tests/machines/tensor_rules.h"
 #include "tilewright/sim/ops_tcgen05.h"
 #include "tilewright/sim/testing.h"
 
@@ -48,27 +49,6 @@ std::string describe(const Op& op) {
   return tw::format("warp {}: {}, {} columns, allocation {} + {}", op.warp, kNames[static_cast<int>(op.kind)],
                     op.columns, op.slot, op.offset);
 }
-
-enum class Rule : uint8_t {
-  none,
-  power,
-  increase,
-  relinquished,
-  no_allocation,
-  other_columns,
-  differ,
-  peer_gone,
-  leak,
-};
-constexpr const char* kWords[] = {"",
-                                  "power of two in [32, 512]",
-                                  "should not increase",
-                                  "after tcgen05.relinquish_alloc_permit",
-                                  "where no allocation begins",
-                                  "were allocated",
-                                  "both must name the same",
-                                  "has exited",
-                                  "are still allocated when the CTA ends"};
 
 // A cluster whose CTAs allocate alone (.cta_group::1) or in pairs.
 struct Setting {
@@ -487,7 +467,7 @@ std::string compare(const Setting& setting, const std::vector<Op>& ops) {
   if (last == Rule::none) return "";
   // Only an allocation goes on to hear that it is illegal.
   const Kind kind = asked.back().kind == Kind::resume ? Kind::alloc : asked.back().kind;
-  const std::string words = kWords[static_cast<int>(last)];
+  const std::string words = kRuleWords[static_cast<int>(last)];
   const std::string place = tw::format("at {}", kNames[static_cast<int>(kind)]);
   if (outcome.fault.find(words) != std::string::npos && outcome.fault.find(place) != std::string::npos)
     return "";
@@ -498,7 +478,7 @@ std::string compare(const Setting& setting, const std::vector<Op>& ops) {
 TEST(TensorAllocationReference, AgreesWithTheInstructionsOnAMillionOperations) {
   constexpr size_t kOperations = 1'000'000;
   size_t done = 0, waited = 0;
-  std::array<size_t, std::size(kWords)> broken{};
+  std::array<size_t, std::size(kRuleWords)> broken{};
   for (uint64_t seed = 1; done < kOperations; ++seed) {
     const Setting& setting = setting_of(seed);
     const Episode e = episode(seed, 1500);
@@ -512,7 +492,7 @@ TEST(TensorAllocationReference, AgreesWithTheInstructionsOnAMillionOperations) {
     ++broken[static_cast<size_t>(e.rule)];
   }
   EXPECT_GT(waited, kOperations / 20);
-  for (size_t rule = 0; rule < broken.size(); ++rule) EXPECT_GT(broken[rule], 5u) << kWords[rule];
+  for (size_t rule = 0; rule < broken.size(); ++rule) EXPECT_GT(broken[rule], 5u) << kRuleWords[rule];
 }
 
 }  // namespace

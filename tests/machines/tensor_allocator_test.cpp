@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "tests/machines/random_operations.h"
+#include "tests/machines/tensor_rules.h"
 #include "tilewright/base/error.h"
 #include "tilewright/sim/tensor_memory.h"
 
@@ -29,21 +30,6 @@ std::string describe(const Op& op) {
   return tw::format("{} of {} columns, allocation {} + {}", kNames[static_cast<int>(op.kind)], op.columns,
                     op.slot, op.offset);
 }
-
-enum class Rule : uint8_t {
-  none,
-  power,
-  increase,
-  relinquished,
-  no_allocation,
-  other_columns,
-};
-constexpr const char* kWords[] = {"",
-                                  "power of two in [32, 512]",
-                                  "should not increase",
-                                  "after tcgen05.relinquish_alloc_permit",
-                                  "where no allocation begins",
-                                  "were allocated"};
 
 // --- the reference ---
 
@@ -194,7 +180,7 @@ std::string compare_class(const std::vector<Op>& ops) {
     } catch (const Error& e) {
       message = e.message();
     }
-    const std::string words = kWords[static_cast<int>(rule)];
+    const std::string words = kRuleWords[static_cast<int>(rule)];
     if ((rule == Rule::none) != message.empty() || message.find(words) == std::string::npos)
       return tw::format("by the reference {}; the simulator says '{}'", words.empty() ? "legal" : words,
                         message);

@@ -5,16 +5,12 @@
 
 #include <array>
 
+#include "tilewright/ir/testing.h"
+
 namespace tw::ir {
 namespace {
 
-Expr bounded(const char* n, int64_t lo, int64_t hi) {
-  auto v = std::make_shared<Variable>();
-  v->name = n;
-  v->lo = lo;
-  v->hi = hi;
-  return Expr(VarRef(v));
-}
+using testing::bounded;
 
 Range under(std::initializer_list<Expr> conditions, const Expr& value) {
   Guards guards;

@@ -4,19 +4,14 @@
 #include "tilewright/base/error.h"
 #include "tilewright/ir/active_set.h"
 #include "tilewright/ir/simplify.h"
+#include "tilewright/ir/testing.h"
 
 namespace tw::ir {
 namespace {
 
-const Expr kThread{ScopeId::thread};
+using testing::bounded;
 
-Expr bounded(const char* n, int64_t lo, int64_t hi) {
-  auto v = std::make_shared<Variable>();
-  v->name = n;
-  v->lo = lo;
-  v->hi = hi;
-  return Expr(VarRef(v));
-}
+const Expr kThread{ScopeId::thread};
 
 TEST(Simplify, UnrolledCopyRowsBecomeOffsets) {
   // Vector j*128 + t of a tile of 8 vectors a row: row t/8 + 16j, column t%8.
