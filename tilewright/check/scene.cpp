@@ -389,21 +389,27 @@ Order Checker::Scene::order_of(Shadow::Entry before, Shadow::Entry now, const Vi
 }
 
 template <class Lanes>
-void Checker::Scene::touch(const sim::Cta& cta, bool tensor, uint64_t begin, uint64_t bytes, uint32_t id,
-                           const View& view, const Lanes& lanes) {
+void Checker::Scene::touch(const sim::Cta& cta, bool tensor, std::span<const sim::Stretch> stretches,
+                           uint32_t id, const View& view, const Lanes& lanes) {
   Shadow& shadow = tensor ? memories(cta).tensor : memories(cta).shared;
   const size_t space = spaces_.shared(cta.rank);
+  uint32_t just = 0;  // the earlier access found ordered last: neighbours mostly have the same
   const auto how = [&](Shadow::Entry e, Shadow::Entry fresh) {
-    if (ordered_[e.stamp() % ordered_.size()] == Ordered{e.stamp(), id, space}) return Order::ordered;
-    return order_of<Lanes>(e, fresh, view, space);
+    if (std::is_same_v<Lanes, NoLanes> && e.stamp() == just) return Order::ordered;
+    if (ordered_[e.stamp() % ordered_.size()] != Ordered{e.stamp(), id, space})
+      return order_of<Lanes>(e, fresh, view, space);
+    just = e.stamp();
+    return Order::ordered;
   };
-  shadow.access(
-      begin, bytes, id, stamps_[id].write, stamps_[id].atomic,
-      [&](Shadow::Entry e, Shadow::Entry fresh) {
-        if (const Order found = how(e, fresh); found != Order::ordered) [[unlikely]]
-          report(found, e, fresh, cta, tensor, begin);
-      },
-      [&](Shadow::Entry e, Shadow::Entry fresh) { return how(e, fresh) == Order::ordered; }, lanes);
+  const bool write = stamps_[id].write, atomic = stamps_[id].atomic;
+  for (const sim::Stretch& s : stretches)
+    shadow.access(
+        s.begin, s.bytes, id, write, atomic,
+        [&](Shadow::Entry e, Shadow::Entry fresh) {
+          if (const Order found = how(e, fresh); found != Order::ordered) [[unlikely]]
+            report(found, e, fresh, cta, tensor, s.begin);
+        },
+        [&](Shadow::Entry e, Shadow::Entry fresh) { return how(e, fresh) == Order::ordered; }, lanes);
 }
 
 void Checker::Scene::access(const sim::Warp& warp, const sim::Access& access) {
@@ -469,29 +475,35 @@ void Checker::Scene::access(const sim::AsyncOp& op, const sim::AsyncAccess& acce
     current_lasting_ = nullptr;
     current_stamps_ = {};
   }
-  if (access.space == sim::MemorySpace::global) return access_global(op, access);
-  const std::shared_ptr<Operation>& record = current_operation_;
-  const bool tensor = access.space == sim::MemorySpace::tensor;
-  const bool write = access.kind != sim::AccessKind::read;
-  if (!tensor) {
-    Visits& visits = visits_[access.cta->rank];
-    if (access.cta != &op.warp->cta()) remember(visits.operations, record);
-    else if (write && record->bulk) remember(visits.copies, record);
+  switch (access.space) {
+    case sim::MemorySpace::shared: return access_shared(op, access);
+    case sim::MemorySpace::tensor: return access_tensor(op, access);
+    default: return access_global(op, access);
   }
-  if (!tensor && record->bulk)
-    require_inside(op.pc, write ? 0 : 1, *op.warp, write, *access.cta, access.offset, access.bytes,
-                   access.bytes);
-  if (!tensor)
-    return touch(*access.cta, false, access.offset, access.bytes, stamp(op, false, write), *record->start);
-  constexpr auto lanes = static_cast<uint64_t>(sim::TensorMemory::kLanes);
-  const uint64_t begin = static_cast<uint64_t>(access.column) * lanes + static_cast<uint64_t>(access.lane);
-  const auto columns = static_cast<uint64_t>(access.columns), height = static_cast<uint64_t>(access.lanes);
-  const bool whole = height == lanes;
+}
+
+void Checker::Scene::access_shared(const sim::AsyncOp& op, const sim::AsyncAccess& access) {
+  const std::shared_ptr<Operation>& record = current_operation_;
+  const bool write = access.kind != sim::AccessKind::read;
+  Visits& visits = visits_[access.cta->rank];
+  if (access.cta != &op.warp->cta()) remember(visits.operations, record);
+  else if (write && record->bulk) remember(visits.copies, record);
+  if (record->bulk)
+    for (const sim::Stretch& s : access.stretches)
+      require_inside(op.pc, write ? 0 : 1, *op.warp, write, *access.cta, s.begin, s.bytes, s.bytes);
+  touch(*access.cta, false, access.stretches, stamp(op, false, write), *record->start);
+}
+
+void Checker::Scene::access_tensor(const sim::AsyncOp& op, const sim::AsyncAccess& access) {
+  constexpr auto lanes = static_cast<uint32_t>(sim::TensorMemory::kLanes);
+  const auto begin = static_cast<uint32_t>(access.column) * lanes + static_cast<uint32_t>(access.lane);
+  const auto columns = static_cast<uint32_t>(access.columns), height = static_cast<uint32_t>(access.lanes);
+  const bool write = access.kind != sim::AccessKind::read, whole = height == lanes;
   if (accumulates(op, memories(*access.cta), begin, begin + columns * lanes, write && whole)) return;
   const uint32_t id = stamp(op, true, write);
-  if (whole) return touch(*access.cta, true, begin, columns * lanes, id, *record->start);
-  for (uint64_t c = 0; c < columns; ++c)
-    touch(*access.cta, true, begin + c * lanes, height, id, *record->start);
+  const View& start = *current_operation_->start;
+  if (whole) return touch(*access.cta, true, begin, columns * lanes, id, start);
+  for (uint32_t c = 0; c < columns; ++c) touch(*access.cta, true, begin + c * lanes, height, id, start);
 }
 
 void Checker::Scene::tensor_memory(const sim::Warp& warp, int column, int columns) {
@@ -519,8 +531,8 @@ void Checker::Scene::tensor_memory(const sim::Warp& warp, int column, int column
       knows.join(m.freed);
       knows.tensor.join(m.freed.tensor);
     }
-    touch(cta, true, static_cast<uint64_t>(column) * sim::TensorMemory::kLanes,
-          static_cast<uint64_t>(columns) * sim::TensorMemory::kLanes, id, knows);
+    touch(cta, true, static_cast<uint32_t>(column * sim::TensorMemory::kLanes),
+          static_cast<uint32_t>(columns * sim::TensorMemory::kLanes), id, knows);
     if (frees) {
       m.freed.join(a.view);
       m.freed.tensor.join(a.view.tensor);

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -206,12 +207,20 @@ class Checker::Scene {
   template <class Lanes>
   Order order_of(Shadow::Entry before, Shadow::Entry now, const View& view, size_t space);
   template <class Lanes = NoLanes>
-  void touch(const sim::Cta& cta, bool tensor, uint64_t begin, uint64_t bytes, uint32_t stamp,
+  void touch(const sim::Cta& cta, bool tensor, std::span<const sim::Stretch> stretches, uint32_t stamp,
              const View& view, const Lanes& lanes = {});
+  template <class Lanes = NoLanes>
+  void touch(const sim::Cta& cta, bool tensor, uint32_t begin, uint32_t bytes, uint32_t stamp,
+             const View& view, const Lanes& lanes = {}) {
+    const sim::Stretch stretch{begin, bytes};
+    touch(cta, tensor, {&stretch, 1}, stamp, view, lanes);
+  }
   void touch_global(const PagedShadow::Rows& rows, const View& view);
   void wait_for_grid_before(const sim::Warp& warp, const ptx::Instruction& inst, Actor& a, uint32_t lanes);
   const std::shared_ptr<Operation>& lasting_operation();
   void access_global(const sim::Warp& warp, const sim::Access& access, Actor& a, const Semantics& how);
+  void access_shared(const sim::AsyncOp& op, const sim::AsyncAccess& access);
+  void access_tensor(const sim::AsyncOp& op, const sim::AsyncAccess& access);
   void access_global(const sim::AsyncOp& op, const sim::AsyncAccess& access);
   void synchronise(const sim::Warp& warp, const sim::Access& access, const Semantics& how);
   void note_volatile(const sim::Warp& warp, uint64_t word);
@@ -247,7 +256,7 @@ class Checker::Scene {
     size_t space = 0;
     bool operator==(const Ordered&) const = default;
   };
-  std::array<Ordered, 16> ordered_{};
+  std::array<Ordered, 64> ordered_{};
   std::map<BarrierKey, Barrier> barriers_;
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> wgmmas_;  // issued, by CTA and warpgroup
   std::vector<Visits> visits_;                                // by CTA rank

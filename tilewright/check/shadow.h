@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "tilewright/check/shadow_entry.h"
@@ -23,8 +24,15 @@ class Shadow {
   template <class F, class G, class Lanes = NoLanes>
   void access(uint64_t begin, uint64_t bytes, uint32_t stamp, bool write, bool atomic, F conflict, G ordered,
               const Lanes& lanes = {}) {
-    for (uint64_t at = begin; at < begin + bytes;) {
-      const uint64_t cell = at / 16, end = std::min(begin + bytes, (cell + 1) * 16);
+    const uint64_t last = begin + bytes;
+    for (uint64_t at = begin; at < last;) {
+      if constexpr (std::is_same_v<Lanes, NoLanes>) {
+        const Entry whole(stamp, kWhole, write, atomic);
+        for (Cell* cell = &cells_[at / 16]; at % 16 == 0 && at + 16 <= last; at += 16)
+          touch(*cell++, whole, conflict, ordered);
+        if (at == last) return;
+      }
+      const uint64_t cell = at / 16, end = std::min(last, (cell + 1) * 16);
       const auto mask = static_cast<uint16_t>(((1u << (end - at)) - 1) << (at % 16));
       const LaneOwner owner = lanes.owner(at - begin, end - begin, static_cast<uint32_t>(at % 16));
       touch(cells_[cell], Entry(stamp, mask, write, atomic, owner), conflict, ordered);

@@ -150,14 +150,19 @@ class Cluster {
   const std::vector<std::unique_ptr<Engine>>& engines() const { return engines_; }
   // Tell the observer, if there is one, what an operation reads or writes.
   void touches(const AsyncOp& op, AccessKind kind, const Cta& cta, uint32_t offset, uint32_t bytes) const {
+    const Stretch stretch{offset, bytes};
+    touches(op, kind, cta, {&stretch, 1});
+  }
+  void touches(const AsyncOp& op, AccessKind kind, const Cta& cta, std::span<const Stretch> stretches) const {
     if (observer_) [[unlikely]]
-      observer_->async_access(op, {kind, MemorySpace::shared, &cta, offset, bytes});
+      observer_->async_access(op, {kind, MemorySpace::shared, &cta, stretches});
   }
   void touches(const AsyncOp& op, AccessKind kind, uint64_t address, uint64_t bytes, uint32_t rows = 1,
                uint64_t pitch = 0) const {
     if (!observer_) [[likely]]
       return;
-    AsyncAccess a{kind, MemorySpace::global, nullptr, 0, static_cast<uint32_t>(bytes)};
+    AsyncAccess a{kind, MemorySpace::global, nullptr};
+    a.bytes = static_cast<uint32_t>(bytes);
     a.address = address;
     a.rows = rows;
     a.pitch = pitch;

@@ -1,6 +1,8 @@
 #include "tilewright/sim/matrix_op.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "tilewright/sim/grid.h"
 #include "tilewright/sim/program.h"
@@ -87,20 +89,27 @@ static void check_written(const Cta& cta, const OperandGeometry& g, char letter)
 void check_read(const AsyncOp& op, const Cta& cta, const OperandGeometry& g, char letter) {
   check_written(cta, g, letter);
   if (!cta.cluster.observer()) return;
-  // Chunks that lie side by side are told as one access.
+  // Chunks that lie side by side are one stretch.
   const uint32_t used = used_bytes(g.type);
-  uint32_t begin = 0, end = 0;
-  const auto tell = [&] { cta.cluster.touches(op, AccessKind::read, cta, begin, end - begin); };
+  std::array<Stretch, 64> stretches;
+  size_t count = 0;
+  const auto tell = [&] {
+    cta.cluster.touches(op, AccessKind::read, cta, std::span(stretches).first(count));
+    count = 0;
+  };
+  Stretch last{0, 0};
   g.each_address([&](uint32_t at) {
-    if (at == end) {
-      end += used;
-    } else if (at + used == begin) {
-      begin = at;
+    if (at == last.begin + last.bytes) {
+      last.bytes += used;
+    } else if (at + used == last.begin) {
+      last = {at, last.bytes + used};
     } else {
-      if (begin != end) tell();
-      begin = at, end = at + used;
+      if (last.bytes != 0) stretches[count++] = last;
+      if (count == stretches.size()) tell();
+      last = {at, used};
     }
   });
+  stretches[count++] = last;
   tell();
 }
 

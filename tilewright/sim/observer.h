@@ -28,11 +28,17 @@ struct Access {
 
 // Memory that an asynchronous operation touches, when it does: bytes of a CTA's shared memory, cells of its
 // tensor memory, or bytes of global memory.
+// Bytes that lie side by side.
+struct Stretch {
+  uint32_t begin, bytes;
+};
+
 struct AsyncAccess {
   AccessKind kind;                                   // atomic: a reduction in global memory
   MemorySpace space;                                 // shared, tensor or global
   const Cta* cta;                                    // shared and tensor
-  uint32_t offset, bytes;                            // shared; global has bytes too
+  std::span<const Stretch> stretches = {};           // shared
+  uint32_t bytes = 0;                                // global
   int lane = 0, lanes = 0, column = 0, columns = 0;  // tensor
   uint64_t address = 0;                              // global: `rows` times `bytes`, `pitch` apart
   uint32_t rows = 1;

@@ -262,7 +262,8 @@ void issue(Warp& w, const TensorSpec& s, uint32_t lane, std::shared_ptr<AsyncOp>
   Addresses a{};
   a.lane[lane] = s.map.of(w, lane);
   if (!w.cluster().observer() || !global_lanes(AddressSpace::generic, 1u << lane, a)) return;
-  AsyncAccess access{AccessKind::read, MemorySpace::global, nullptr, 0, kTensorMapBytes};
+  AsyncAccess access{
+      .kind = AccessKind::read, .space = MemorySpace::global, .cta = nullptr, .bytes = kTensorMapBytes};
   access.address = a.lane[lane];
   access.tensor_map = true;
   w.cluster().observer()->async_access(issued, access);

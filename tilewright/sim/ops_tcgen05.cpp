@@ -122,7 +122,7 @@ void touch_cells(const AsyncOp& op, AccessKind kind, TensorAddress base, const T
         high = {std::max(high.lane, c.lane), std::max(high.column, c.column + (t.pack16 ? 1 : 0))};
       }
     }
-    AsyncAccess a{kind, MemorySpace::tensor, &cta, 0, 0};
+    AsyncAccess a{kind, MemorySpace::tensor, &cta};
     a.lane = base.lane + low.lane, a.lanes = high.lane - low.lane + 1;
     a.column = base.column + low.column, a.columns = high.column - low.column + 1;
     observer->async_access(op, a);

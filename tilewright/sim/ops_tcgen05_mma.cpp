@@ -121,7 +121,7 @@ class MmaOp final : public AsyncOp {
     Observer* observer = t.state.cta.cluster.observer();
     if (!observer) return;
     const int width = shape.n / (group.count == 2 && shape.m == 128 ? 2 : 1);
-    AsyncAccess cells{AccessKind::write, MemorySpace::tensor, &t.state.cta, 0, 0};
+    AsyncAccess cells{AccessKind::write, MemorySpace::tensor, &t.state.cta};
     cells.lanes = TensorMemory::kLanes, cells.column = d.column, cells.columns = width;
     observer->async_access(*this, cells);
     if (!a_in_tensor_memory) return;
