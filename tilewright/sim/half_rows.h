@@ -55,25 +55,29 @@ enum class Subnormals : uint8_t { kept, flushed };
                      _mm256_cvtps_ph(clean, _MM_FROUND_TO_NEAREST_INT));
   }
 }
+// Zeros and subnormals among 32 codes.
+[[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]] inline __mmask32 small_codes(__m512i codes) {
+  return _mm512_testn_epi16_mask(codes, _mm512_set1_epi16(0x7C00));
+}
 template <Subnormals subnormals>
 [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]] inline __m512i flush_codes(__m512i codes) {
   if constexpr (subnormals == Subnormals::kept) return codes;
-  const __mmask32 small = _mm512_testn_epi16_mask(codes, _mm512_set1_epi16(0x7C00));
   const __m512i sign = codes & _mm512_set1_epi16(INT16_MIN);
-  return _mm512_mask_mov_epi16(codes, small, sign);
+  return _mm512_mask_mov_epi16(codes, small_codes(codes), sign);
 }
 template <Subnormals subnormals>
 [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]] inline void f16_to_float_avx512(const uint16_t* codes,
                                                                                       float* values, int n) {
   for (int e = 0; e < n; e += 32) {
-    __m256i low, high;
-    if constexpr (subnormals == Subnormals::kept) {
-      low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + e));
-      high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + e + 16));
-    } else {
-      const __m512i both = flush_codes<subnormals>(_mm512_loadu_si512(codes + e));
-      low = __builtin_shufflevector(both, both, 0, 1, 2, 3);
-      high = __builtin_shufflevector(both, both, 4, 5, 6, 7);
+    __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + e)),
+            high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + e + 16));
+    if constexpr (subnormals == Subnormals::flushed) {
+      const __m512i both = _mm512_loadu_si512(codes + e);
+      if (small_codes(both) != 0) [[unlikely]] {  // to look is cheaper than to flush
+        const __m512i flushed = flush_codes<subnormals>(both);
+        low = __builtin_shufflevector(flushed, flushed, 0, 1, 2, 3);
+        high = __builtin_shufflevector(flushed, flushed, 4, 5, 6, 7);
+      }
     }
     _mm512_storeu_ps(values + e, _mm512_maskz_cvtph_ps(0xFFFF, low));
     _mm512_storeu_ps(values + e + 16, _mm512_maskz_cvtph_ps(0xFFFF, high));
