@@ -23,24 +23,29 @@ void UnwaitedLoads::issued(std::shared_ptr<Operation> load, const std::vector<ui
   auto fresh = std::make_shared<Load>();
   fresh->operation = std::move(load);
   fresh->unread.assign(registers.size(), lanes);
+  fresh->untouched = fresh->unread;
   fresh->values_left = registers.size();
   for (size_t i = 0; i < registers.size(); ++i) values_[registers[i]].push_back({fresh, i, lanes});
 }
 
-void UnwaitedLoads::executed(const RegisterUses& uses, uint32_t lanes, Moment now) {
+std::shared_ptr<const Operation> UnwaitedLoads::executed(const RegisterUses& uses, uint32_t lanes,
+                                                         Moment now) {
   std::vector<Value> copied;
   for (const uint32_t r : uses.read) {
-    if (!uses.copies) {
-      read(r, lanes, now);
-    } else if (const auto at = values_.find(r); at != values_.end()) {
-      for (const Value& v : at->second)
-        if ((v.lanes & lanes) != 0) copied.push_back({v.load, v.index, v.lanes & lanes});
+    const auto at = values_.find(r);
+    if (at == values_.end()) continue;
+    for (const Value& v : at->second) {
+      v.load->untouched[v.index] &= ~(lanes & v.lanes);
+      if (uses.copies && (v.lanes & lanes) != 0) copied.push_back({v.load, v.index, v.lanes & lanes});
     }
+    if (!uses.copies) read(r, lanes, now);
   }
+  std::shared_ptr<const Operation> filling;
   for (const uint32_t r : uses.written) {
-    overwrite(r, lanes);
+    if (auto load = overwrite(r, lanes)) filling = std::move(load);
     if (!copied.empty()) values_[r].insert(values_[r].end(), copied.begin(), copied.end());
   }
+  return filling;
 }
 
 void UnwaitedLoads::read(uint32_t reg, uint32_t lanes, Moment now) {
@@ -59,11 +64,15 @@ void UnwaitedLoads::read(uint32_t reg, uint32_t lanes, Moment now) {
   }
 }
 
-void UnwaitedLoads::overwrite(uint32_t reg, uint32_t lanes) {
+std::shared_ptr<const Operation> UnwaitedLoads::overwrite(uint32_t reg, uint32_t lanes) {
   const auto at = values_.find(reg);
-  if (at == values_.end()) return;
+  if (at == values_.end()) return nullptr;
+  std::shared_ptr<const Operation> filling;
+  for (const Value& v : at->second)
+    if ((v.load->untouched[v.index] & v.lanes & lanes) != 0) filling = v.load->operation;
   std::erase_if(at->second, [&](Value& v) { return (v.lanes &= ~lanes) == 0; });
   if (at->second.empty()) values_.erase(at);
+  return filling;
 }
 
 void UnwaitedLoads::forget(const Load* load) {

@@ -32,15 +32,17 @@ class UnwaitedLoads {
   // Each of `lanes` loads into these registers.
   void issued(std::shared_ptr<Operation> load, const std::vector<uint32_t>& registers, uint32_t lanes);
   // Executed by `lanes`. A load all of whose values have been read is used `now`; a copy of a value reads
-  // nothing, it is read where the copy is.
-  void executed(const RegisterUses& uses, uint32_t lanes, Moment now);
+  // nothing, it is read where the copy is. Answers a load that may still fill a register which is written
+  // here: nothing has touched the value, so nothing shows that it has come.
+  std::shared_ptr<const Operation> executed(const RegisterUses& uses, uint32_t lanes, Moment now);
   void waited() { values_.clear(); }
   bool any() const { return !values_.empty(); }
 
  private:
   struct Load {
     std::shared_ptr<Operation> operation;
-    std::vector<uint32_t> unread;  // by value: in which lanes
+    std::vector<uint32_t> unread;     // by value: in which lanes
+    std::vector<uint32_t> untouched;  // neither read nor copied
     size_t values_left;
   };
   // A register holds this value of a load, in these lanes.
@@ -50,7 +52,7 @@ class UnwaitedLoads {
     uint32_t lanes;
   };
   void read(uint32_t reg, uint32_t lanes, Moment now);
-  void overwrite(uint32_t reg, uint32_t lanes);
+  std::shared_ptr<const Operation> overwrite(uint32_t reg, uint32_t lanes);
   void forget(const Load* load);
 
   std::unordered_map<uint32_t, std::vector<Value>> values_;  // by register

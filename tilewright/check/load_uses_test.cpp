@@ -24,7 +24,10 @@ struct Warp {
   void moves(uint32_t to, uint32_t from, uint32_t lanes = kAll) {
     loads.executed({{from}, {to}, true}, lanes, kNow);
   }
-  void writes(uint32_t reg, uint32_t lanes = kAll) { loads.executed({{}, {reg}, false}, lanes, kNow); }
+  // The load that may still fill it.
+  std::shared_ptr<const Operation> writes(uint32_t reg, uint32_t lanes = kAll) {
+    return loads.executed({{}, {reg}, false}, lanes, kNow);
+  }
 };
 
 TEST(UnwaitedLoads, EveryValueHasToBeRead) {
@@ -61,10 +64,22 @@ TEST(UnwaitedLoads, ACopyIsNoUseButItsUseIs) {
 TEST(UnwaitedLoads, AnOverwrittenValueIsUsedByNobody) {
   Warp w;
   const auto op = w.load({10});
-  w.writes(10);
+  EXPECT_EQ(w.writes(10), op);
   w.reads({10});
   EXPECT_FALSE(op->used);
   EXPECT_FALSE(w.loads.any());
+}
+
+TEST(UnwaitedLoads, ARegisterThatWasTouchedHasItsValue) {
+  Warp w;
+  const auto op = w.load({10, 11, 12});
+  w.reads({10});
+  EXPECT_EQ(w.writes(10), nullptr);
+  w.moves(20, 11);
+  EXPECT_EQ(w.writes(11), nullptr);
+  w.reads({12}, 0x0000ffff);
+  EXPECT_EQ(w.writes(12, 0x0000ffff), nullptr);
+  EXPECT_EQ(w.writes(12), op);
 }
 
 TEST(UnwaitedLoads, ALaneThatOverwroteItsValueDoesNotReadIt) {

@@ -22,7 +22,7 @@ enum class FaultKind : uint8_t {
   proxy_fence,    // ordered, but no proxy fence makes one visible to the other's proxy
   init_fence,     // a barrier is used before its initialisation is fenced
   lapping,        // a phase may complete twice while someone still waits for it
-  registers,      // registers of wgmma touched without a fence or before a wait
+  registers,      // registers that wgmma or tcgen05.ld may still use
   exit,           // a CTA may end while its shared memory is in use
   tensor_fence,   // ordered, but no tcgen05.fence on the way
   undefined,      // the simulator stopped: undefined behaviour, a read of what nothing wrote

@@ -135,7 +135,14 @@ void Checker::Scene::issue(const sim::Warp& warp, const ptx::Instruction& inst, 
   if (registers_.any()) registers(warp, inst, w);
   if (w.loads.any()) {
     const Actor& a = lanes == w.full ? w.all : w.some;
-    w.loads.executed(register_table_.of(warp.pc(), inst), lanes, {a.index, a.epoch});
+    const auto load = w.loads.executed(register_table_.of(warp.pc(), inst), lanes, {a.index, a.epoch});
+    // Another load of the same thread comes behind this one.
+    if (load && inst.opcode() != "tcgen05")
+      found(FaultKind::registers, warp.pc(),
+            tw::format("{} ({}): writes a register that a tcgen05.ld may still fill", inst.text(),
+                       where(warp, warp.pc())),
+            load->pc, "the load",
+            "tcgen05.wait::ld between the two (PTX ISA, \"Register dependencies, same thread\")");
   }
 }
 
