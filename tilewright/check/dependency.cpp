@@ -52,9 +52,8 @@ void DependencyWaits::missing(uint32_t pc, uint64_t address, const std::string& 
     f.message += "; the kernel has no wait";
   }
   f.advice =
-      "griddepcontrol.wait (cudaGridDependencySynchronize) before the access, in each thread that makes one "
-      "or "
-      "in one that hands over to it by a barrier (PTX ISA, \"griddepcontrol\")";
+      "griddepcontrol.wait (cudaGridDependencySynchronize) before the access, in each thread that makes "
+      "one or in one that hands over to it by a barrier (PTX ISA, \"griddepcontrol\")";
   report_(std::move(f));
 }
 

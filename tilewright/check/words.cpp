@@ -156,8 +156,7 @@ void Checker::Scene::report(Order how, const Stamp& earlier, const Stamp& later,
                            place, what);
       advice =
           "tcgen05.fence::before_thread_sync before the barrier, ::after_thread_sync behind it (PTX ISA, "
-          "\"tcgen05 "
-          "Memory Consistency Model\")";
+          "\"tcgen05 Memory Consistency Model\")";
       break;
     case Order::by_use:
       kind = FaultKind::not_waited_for;
